@@ -8,7 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 import traitlets
-from explorer_promises import check_that_every_change_shows, check_the_still_picture, clicks
+from explorer_promises import check_that_every_change_shows, check_the_still_picture, clicks, send
 
 from helpers.data.captions import CAPTIONS
 from helpers.pretrained.translator import load_translator
@@ -21,12 +21,14 @@ from helpers.widgets.decoding_explorer import DecodingExplorer, dialled
 from helpers.widgets.head_switches import NOISE, HeadSwitches, attention_layers
 from helpers.widgets.shape_steps import N_STAGES, stages, try_line
 from helpers.widgets.shape_tracer import ShapeTracer
+from helpers.widgets.svg import number
 
 CHANGES = {
     HeadSwitches: {"silent": ("cross 2.2", "cross 3.1"), "alone": True},
     ShapeTracer: {"step": 3, "sentence": "Un chat dort.", "lit": "D", "line": "tensor([[1]])"},
     DecodingExplorer: {"step": 3, "sentence": "Un chat dort.", "method": "beam", "forced": (9,)},
 }
+STATION = "Des gens attendent le train dans une grande gare."
 every = pytest.mark.parametrize("kind", CHANGES, ids=lambda kind: kind.__name__)
 
 
@@ -322,7 +324,7 @@ def test_beams_are_the_cores(make, translator):
     path = widget._winner()
     ids = [widget.numbers["columns"][t][row][1] for t, row in sorted(path.items())]
     assert ids == wanted[0].ids
-    widget.sentence = "Des gens attendent le train dans une grande gare."
+    widget.sentence = STATION
     widget.step = widget.controls["step"].max
     assert "finished, not among the 3<" in widget.svg
     for penalty in (0.0, 3.0):
@@ -330,6 +332,14 @@ def test_beams_are_the_cores(make, translator):
         finished = widget.numbers["finished"]
         flipped = finished[0] is not max(finished, key=lambda one: one.log_prob)
         assert flipped == (penalty > 0) == ("The length penalty decides" in widget.tell()[1])
+        likeliest = max(one.log_prob for one in finished)
+        assert f">{number(likeliest, 3)} / " in widget.svg  # what `tell` names is in the list
+    widget.take({"step": 1, "length_penalty": 1.4})
+    assert "Kept at step 1:" in widget.svg
+    held = next(one for one in clicks(widget) if one.get("forced") == widget.numbers["ids"][:1])
+    send(widget, set=held, number=1)
+    assert "the same without you" in widget.tell()[1]
+    assert "Kept at steps 1 to 2" in widget.svg  # step 1 has nothing left to choose from
 
 
 def test_samples_follow_the_seed_and_the_dials(make):
@@ -340,6 +350,10 @@ def test_samples_follow_the_seed_and_the_dials(make):
     widget.seed = 1
     assert widget.numbers["ids"] == first
     assert "model → dials" in widget.svg
+    widget.take({"sentence": STATION, "top_k": 3, "seed": 3, "step": 2})
+    assert "a chance of 0.15; before the dials it was 0.06" in widget.tell()[0]
+    assert "0.06 → 0.15" in widget.svg
+    widget.reset()
     widget.top_k = 1
     assert widget.numbers["kept"] == 1
     assert widget.numbers["translation"] == make(DecodingExplorer).numbers["translation"]
@@ -397,3 +411,5 @@ def test_everything_fits_on_its_sheet_whatever_the_method(method, make):
                 texts = re.findall(r'<text x="[\d.]+" y="([\d.]+)"', sheet.to_svg())
                 assert max(map(float, texts)) < sheet.height
     assert len(heights) == 1  # the page does not jump
+    left = make(DecodingExplorer, sentence=STATION, method="sample", temperature=2.0).draw()[0]
+    assert f'y="{left.height - 4:.1f}"' in left.to_svg()  # 24 tokens, and their sentence below

@@ -136,7 +136,8 @@ class DecodingExplorer(TranslatedSentence):
         found["candidates"] = [
             (i, self._piece(i), chances[i].item(), dialled_to[i].item()) for i in shown
         ]
-        return {**found, "t": t, "kept": int((dialled_to > 0).sum())}
+        drawn = dialled_to[found["ids"][t]].item()
+        return {**found, "t": t, "kept": int((dialled_to > 0).sum()), "drawn": drawn}
 
     @torch.no_grad()
     def _decode(self, forced):
@@ -196,8 +197,7 @@ class DecodingExplorer(TranslatedSentence):
     def tell(self):
         """Say how sure the model is at this step, and what the method makes of that."""
         found, t = self.numbers, self.numbers["t"]
-        word, chance = found["target"][t], found["sure"][t]
-        sure = share(chance) if chance >= 0.01 else f"{chance:.1g}"
+        word, sure = found["target"][t], share(found["sure"][t])
         if found["columns"]:
             row = self._winner()[t]
             kept = [number(log_prob) for *_, log_prob in found["columns"][t]]
@@ -205,8 +205,10 @@ class DecodingExplorer(TranslatedSentence):
             headline = (
                 f"Step {t + 1}: the eventual winner is {place} a log-probability of {kept[0]}."
             )
-        elif self.method == "sample" and chance < 0.1:
-            headline = f"Step {self.step}: the dice gave “{word}”, with a probability of {sure}."
+        elif self.method == "sample" and t >= len(self.forced) and found["sure"][t] < 0.1:
+            drawn = share(found["drawn"])
+            before = f"; before the dials it was {sure}" if drawn != sure else ""
+            headline = f"Step {self.step}: the dice gave “{word}”, a chance of {drawn}{before}."
         else:
             other = next(one for one in found["candidates"] if one[0] != found["ids"][t])
             headline = (
@@ -214,6 +216,8 @@ class DecodingExplorer(TranslatedSentence):
                 f"{number(other[2])}."
             )
         if self.forced:
+            if found["own"] == found["translation"]:
+                return headline, "It writes the same without you. Force another token."
             return headline, f"Without you it wrote: {found['own']}"
         asked = "A short bar beneath a word: the model was unsure. Force another token there."
         best = max(found["finished"], key=lambda one: one.log_prob, default=None)
@@ -225,14 +229,16 @@ class DecodingExplorer(TranslatedSentence):
     def draw(self):
         left = Sheet(396, HEIGHT)
         y = self._draw_source(left)
-        y = self._draw_written(left, y + 30)
-        if not self.numbers["columns"]:
+        y = self._draw_written(left, y + 30) + 6
+        columns = self.numbers["columns"]
+        if columns:
+            y = self._draw_finished(left, y + 18)
+        else:
             for line in wrap(self.numbers["translation"], 36):
-                left.text(0, y + 30, line, PURPLE, bold=True)
                 y += 24
-            return [left, self._draw_candidates()]
-        self._draw_finished(left, y + 24)
-        return [left, self._draw_tree()]
+                left.text(0, y, line, PURPLE, bold=True)
+        left.height = max(HEIGHT, y + 4)  # long ones are rare: else the page stays as it is
+        return [left, self._draw_tree() if columns else self._draw_candidates()]
 
     def _draw_source(self, sheet):
         """Write the source, each word as dark as the weight it gets at this step."""
@@ -304,7 +310,8 @@ class DecodingExplorer(TranslatedSentence):
         best, prefixes = self._winner(), self._prefixes()
         pitch = min(NODE, (HEIGHT - TREE - 30) / max(map(len, found["columns"])))
         tall = pitch - 4
-        sheet.text(0, 18, f"Kept at steps {first + 1} to {last}: click to force", bold=True)
+        steps = f"steps {first + 1} to {last}" if last > 1 else "step 1"
+        sheet.text(0, 18, f"Kept at {steps}: click to force", bold=True)
         shown = [self._piece(one) for step in found["columns"][first:last] for _, one, _ in step]
         self._explain(sheet, shown)
         for t in range(first, last):
@@ -322,12 +329,13 @@ class DecodingExplorer(TranslatedSentence):
                 fill, line = (PALE, 2.5) if wins else ("white", 1)
                 sheet.rect(x, y, 92, tall, fill, colour, line, round=4)
                 piece, roomy = self._piece(token_id), tall >= 32
-                at = y + tall / 2 + (-3 if roomy else 6)
+                at = y + (0.41 * tall if roomy else tall / 2 + 6)
                 sheet.text(x + 46, at, piece[:8], colour, anchor="middle", bold=wins)
                 if roomy:
-                    sheet.text(x + 46, at + 17, number(log_prob), GREY, anchor="middle")
+                    sheet.text(x + 46, y + 0.92 * tall, number(log_prob), GREY, anchor="middle")
                 label = f"Force {piece} at step {t + 1}; log-probability {number(log_prob)}"
-                sheet.target(x, y - 2, 92, pitch, label, forced=list(prefixes[t][row]), step=t + 1)
+                after = t + 1 if ends else t + 2  # where it isn't the only one that is kept
+                sheet.target(x, y - 2, 92, pitch, label, forced=list(prefixes[t][row]), step=after)
         return sheet
 
     def _prefixes(self):
@@ -356,18 +364,25 @@ class DecodingExplorer(TranslatedSentence):
         """Write the finished sentences with their scores."""
         sheet.text(0, y, "Finished", INK, bold=True)
         sheet.text(396, y, "log-prob. / penalty = score", GREY, anchor="end")
-        for i, one in enumerate(self.numbers["finished"]):
+        winner, *others = self.numbers["finished"]
+        # First of them, what would win without the penalty: `tell` names it.
+        likeliest = max(self.numbers["finished"], key=lambda one: one.log_prob)
+        others.sort(key=lambda one: one is not likeliest)
+        rows, room = [(winner, ["the winner"])], HEIGHT - y - 24
+        for one in others:
             lines = wrap(self._translator.tokenizer.decode(one.ids), 40) or ["(nothing)"]
-            lines = lines if i else ["the winner"]
             lines += [""] * (len(lines[-1]) > 13)  # the sums stand in the last
-            if i and y + 24 * len(lines) > HEIGHT:
-                break
+            room -= 24 * len(lines)
+            if room >= 0 or len(rows) == 1:
+                rows.append((one, lines))
+        for one, lines in sorted(rows, key=lambda row: row[0].score, reverse=True):
             for line in lines:
                 y += 24
-                sheet.text(0, y, line, PURPLE if i == 0 else INK, bold=i == 0)
+                sheet.text(0, y, line, PURPLE if one is winner else INK, bold=one is winner)
             norm = decoding.length_norm(len(one.ids), self.length_penalty)
             sums = f"{number(one.log_prob, 3)} / {number(norm, 3)} = {number(one.score, 3)}"
             sheet.text(396, y, sums, GREY, anchor="end")
+        return y
 
     def _explain(self, sheet, pieces):
         """Say at the bottom what the marks in some pieces' names mean."""

@@ -241,9 +241,9 @@ class SpanExplorer(Explorer):
             head, tail = words[:15].rpartition(" ")[0], words[-15:].partition(" ")[2]
             shown = words if len(words) <= 28 else f"{head or words[:13]} … {tail or words[-13:]}"
             ink = PURPLE if span else GREY
-            sheet.text(6, top + 15, shown, INK if span else GREY, bold=span == found["chosen"])
+            sheet.text(6, top + 14, shown, INK if span else GREY, bold=span == found["chosen"])
             sheet.text(WIDE - 6, top + 20, share(part), ink, anchor="end")
-            sheet.bar(6, top + 20, WIDE - 72, 6, part, ink)
+            sheet.bar(6, top + 21, WIDE - 72, 6, part, ink)
             if span:
                 sheet.rect(0, top - 3, WIDE, ROW - 4, stroke=RULE, round=4)
                 ends = {"start": span[0], "end": span[1]}
