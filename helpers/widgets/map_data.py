@@ -100,6 +100,7 @@ def pack_trace(trace) -> tuple[dict, bytes]:
         "encoder": _stack(trace.encoder, packer),
         "decoder": _stack(trace.decoder, packer),
         "written": readable(trace.written),
+        "pieces": [*trace.decoder.tokens, trace.written[-1]] if trace.kind == "GPT" else None,
         "candidates": _candidates(trace, [] if trace.kind == "ViT" else trace.stacks[-1].tokens),
         "drawn": [
             next((i for i, one in enumerate(found) if one.token == token), -1)

@@ -166,9 +166,9 @@ test("an English sentence is told from a French one", () => {
 
 test("the marks in names are explained where there are any", () => {
   assert.equal(marksIn(["dog", "-", "<eos>"]), "");
-  assert.equal(marksIn(["st", "‿ick", "‿s"]), "“‿ick” continues the word before it");
-  assert.equal(marksIn(["‿⟨D0⟩"]), "“‿⟨D0⟩” continues the word before it, and ⟨D0⟩ is a byte, a part of a character");
-  assert.equal(marksIn(["‿ick", "␣"]), "“‿ick” continues the word before it, and ␣ is a space");
+  assert.equal(marksIn(["st", "‿ick", "‿s"]), "‿ marks letters without a space before them");
+  assert.equal(marksIn(["‿⟨D0⟩"]), "‿ marks letters without a space before them, and ⟨D0⟩ is a byte, a part of a character");
+  assert.equal(marksIn(["‿ick", "␣"]), "‿ marks letters without a space before them, and ␣ is a space");
   assert.deepEqual(["␣", "snow", "."].map(spelt), ["␣ space", "snow", "“.”"]);
 });
 

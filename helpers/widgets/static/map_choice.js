@@ -5,7 +5,7 @@ import { lossesOf } from "./map_answer.js";
 import { ENGLISH, looksEnglish } from "./map_language.js";
 import { missed } from "./map_leave.js";
 import { number, percent } from "./map_scene.js";
-import { sentenceOf } from "./map_trace.js";
+import { sentenceOf, textOf } from "./map_trace.js";
 import { compared } from "./map_without.js";
 import { JOINED, isWord, shorten } from "./text.js";
 
@@ -130,7 +130,7 @@ export const choosing = {
     const row = chosen[chosen.length - 1];
     const heat = drawnAt ? ` at temperature ${drawnAt[drawnAt.length - 1].toFixed(1)}` : "";
     const after = row < written.length - 1 ? `, and the model went on from it${heat}` : "";
-    const all = `“${shorten(sentenceOf(written.slice(after ? row + 1 : given - 1)), 130)}”`;
+    const all = `“${shorten(textOf(this.trace, after ? row + 1 : given - 1), 130)}”`;
     const drew = heat ? `The model went on${heat}` : "As the model wrote it";
     const wrote = written[row] === "␣" ? "a space, “␣”," : `“${written[row]}”`;
     this.hear(`${chosen.length ? `You wrote ${wrote} yourself${after}` : drew}: ${all}`);

@@ -7,7 +7,7 @@ import { path } from "./map_paint.js";
 import { cutOut, heat } from "./map_patches.js";
 import { lossesOf } from "./map_answer.js";
 import { number, percent } from "./map_scene.js";
-import { KINDS, likeliest, meanWeights, rowOf, sentenceOf, title, valueAt } from "./map_trace.js";
+import { KINDS, likeliest, meanWeights, rowOf, sentenceOf, textOf, title, valueAt } from "./map_trace.js";
 import { clamp, fitting, shorten, spelt, textWidth } from "./text.js";
 
 const CUT = {
@@ -81,10 +81,9 @@ export function wholeBeats(scene, model) {
       const next = sublayers[k + 1];
       const to = next ? next.box[0] - 2 : sublayers.end + 3;
       const before = k ? sublayers[k - 1].after : i ? stack.layers[i - 1][sublayers.length - 1].after : stack.entered;
-      const words = [
-        i && encoder && (one.heads || !stack.answers) ? differs(one, before, stack, rows) : "",
-        i ? "" : stack.image && one.heads ? BEATS.image : BEATS[one.kind],
-      ].filter(Boolean);
+      const same = stack.answers && !one.heads && "another small network, again for every vector by itself";
+      const first = stack.image && one.heads ? BEATS.image : BEATS[one.kind];
+      const words = i ? encoder && (same || differs(one, before, stack, rows)) : first;
       const [, , wide] = one.box;
       const [start, end] = [k ? from : block.x - m.strip - 4, next ? one.box[0] + wide : sublayers.out];
       const go = m.narrow
@@ -94,7 +93,7 @@ export function wholeBeats(scene, model) {
             ...(one.heads ? [collects(one, stack, i + 1, rows)] : []),
             during(0.8, 1, travel(one.after, [one.box[0] + wide / 2, end], [8, 16], block.top, m.pitch, rows)),
           ];
-      const told = `${name}, ${KINDS[one.kind].toLowerCase()}: ${words.join("; ")}`;
+      const told = `${name}, ${KINDS[one.kind].toLowerCase()}: ${words}`;
       parts.push([[told, one.heads ? "" : nowSays(model, i)], [from, block.top - 6, to - from, height + 6], go]);
       from = to;
     });
@@ -270,7 +269,7 @@ function follows(model, row) {
   const now = / at/.test(mark) ? ` at ${model.shown.toFixed(1)}` : "";
   const ten = model.drawnAt ? `, or ${percent(among)} among these ${all.length}` : "";
   const beside = token === all[0].token ? "" : `; “${all[0].token}” has ${percent(all[0].share)}`;
-  const text = sentenceOf([...model.decoder.tokens.slice(0, row + 1), token]);
+  const text = textOf(model, -1, row + 1);
   return `${how}: “${token}” (${percent(share)}${now}${ten}${beside}). It joins the text: “${text.length > 40 ? "…" : ""}${text.slice(-40)}”`;
 }
 

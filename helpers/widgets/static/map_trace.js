@@ -105,6 +105,12 @@ export const sentenceOf = (names) =>
       return text + (text && /[\p{L}\p{N}]/u.test(name) ? ` ${name}` : name.replace("␣", " "));
     }, "");
 
+// What a model writes in some of its rows. A GPT's pieces hold their own spaces.
+export function textOf({ pieces, written }, from, to = Infinity) {
+  const own = pieces?.slice(from + 1, to + 1).join("");
+  return own?.trim() ?? sentenceOf(written.slice(from, to));
+}
+
 export const numbersAt = (codes, { at, shape, scale }) =>
   Float32Array.from(codes.subarray(at, at + shape.reduce((a, b) => a * b, 1)), (c) => c * scale);
 

@@ -23,12 +23,12 @@ export const isWord = (text) => /\p{L}/u.test(text) && !isSpecial(text);
 // A lone space has a name beside its sign, and no lone comma is taken for a speck.
 export const spelt = (text) => (text === "␣" ? "␣ space" : /^[^\p{L}\p{N}]$/u.test(text) ? `“${text}”` : text);
 export const JOINED = "‿";
-// What the marks in names mean, said with the first name that has one.
+// What the marks in names mean.
 export function marksIn(names) {
-  const piece = names.find((name) => name.startsWith(JOINED));
+  const piece = names.some((name) => name.startsWith(JOINED));
   const byte = names.find((name) => name.includes("⟨"));
   const bytes = byte && `${byte.replace(JOINED, "")} is a byte, a part of a character`;
-  return [piece && `“${piece}” continues the word before it`, names.includes("␣") && "␣ is a space", bytes]
+  return [piece && `${JOINED} marks letters without a space before them`, names.includes("␣") && "␣ is a space", bytes]
     .filter(Boolean)
     .join(", and ");
 }
