@@ -125,10 +125,12 @@ def test_the_kernels_weights_fill_their_axis_and_every_width_tried_is_marked():
         assert widget.numbers["weights"].max() <= float(top)
         assert f"axis 0 to {top};" in widget.svg
     assert widget.svg.count("<polyline") == 3  # the whole curve, once its valley is found
-    assert len(widget._tried) == 3
+    assert [*widget._tried] == [0.02, 5.0, 0.3, 0.05]  # the ends are there from the start
     assert "least: 0.337" in widget.svg
-    assert KernelRegression(width=1.0).svg.count("<polyline") == 2
-    assert "Least" not in KernelRegression(curve=False).svg
+    first = KernelRegression(width=1.0).svg
+    assert first.count("<polyline") == 2
+    assert "least so far: 0.475" in first
+    assert "least" not in KernelRegression(curve=False).svg
 
 
 def test_one_message_draws_once():
@@ -287,6 +289,15 @@ def test_the_fastest_wave_is_smooth_and_its_clock_repeats_the_headline():
     assert "°" not in widget.tell()[0]  # the question is whether it stays the same
     widget.position = 3
     assert "moves by 5 turns + 33°" in widget.tell()[0]
+    assert widget.tell()[1].endswith("p. Does it depend on k, or on the pair?")
+    widget.shift = 5
+    assert "○ p + k = 8" in widget.svg
+    assert widget.tell()[1].endswith("on k. Does it depend on the pair, too?")
+    widget.pair = 3
+    assert widget.tell()[1].endswith("It depends on k and on the pair.")
+    widget.pair = 9
+    assert "slow and coarse: it turns once in 84 positions" in widget.tell()[1]
+    widget.take({"pair": 0, "shift": 32})
     assert "pair 0: 5 turns + 33°" in widget.svg
     assert max(line.count(",") for line in re.findall(r'points="([^"]*)"', widget.svg)) > 400
 

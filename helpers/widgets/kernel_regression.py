@@ -72,7 +72,8 @@ class KernelRegression(Explorer):
         estimate, weights = kernel_regression(query, self._keys, self._values, self.width)
         estimates, error = self._fit(self.width)
         if self.curve:
-            self._tried[self.width] = error
+            ends = {h: self._fit(h)[1] for h in (0.02, 5.0)}  # something to compare with
+            self._tried = {**ends, **self._tried, self.width: error}
         effective = attention_entropy(weights).exp().item()
         return {"weights": weights[0], "estimate": estimate.item(), "estimates": estimates,
                 "effective": effective, "error": error}  # fmt: skip
@@ -124,7 +125,7 @@ class KernelRegression(Explorer):
         weights = self.numbers["weights"]
         top = weights.max()
         if self.curve:
-            plot.curve(self._grid.tolist(), true_curve(self._grid).tolist(), GREY, 1.5, "3 5")
+            plot.curve(self._grid.tolist(), true_curve(self._grid).tolist(), INK, 1.5, "3 4")
         x = plot.x(self.query)
         for start, end in (22, 228), (260, 370):  # not through the words between the two plots
             sheet.line(x, start, x, end, BLUE, 2, "6 4")
@@ -136,7 +137,7 @@ class KernelRegression(Explorer):
             sheet.dot(*at, 4 + 5 * share, GREEN, ORANGE if share > 0.02 else "white", 2)
         plot.curve(self._grid.tolist(), self.numbers["estimates"].tolist(), PURPLE, 3)
         plot.dot(self.query, self.numbers["estimate"], 9, PURPLE)
-        sheet.text(min(max(x, 94), 310), 16, "↔ drag the query", BLUE, anchor="middle", bold=True)
+        sheet.text(min(max(x, 114), 310), 16, "↔ drag the query", BLUE, anchor="middle", bold=True)
 
     def _draw_errors(self):
         """Write what the picture comes to, and mark the error of every h that was tried."""
@@ -147,12 +148,14 @@ class KernelRegression(Explorer):
         sheet.text(0, 100, f"Temperature 2h²: {2 * self.width**2:.3g}", BLUE, bold=True)
         tried = self._tried if self.curve else {}
         least = min(tried.values(), default=math.inf)
-        told = f"Error by h (pull it); least: {number(least, 3)}" if tried else "Error: hidden"
-        sheet.text(0, 146, told, INK, bold=True)
+        so_far = "" if least < self._near else " so far"
+        told = f"Error by h (pull it); least{so_far}: {number(least, 3)}"
+        sheet.text(0, 146, told if tried else "Error: hidden", INK, bold=True)
         limits = math.log(0.02), math.log(5)
         plot = Plot(sheet, 40, 160, 348, 210, limits, (0.25, 1))
         plot.ticks([(math.log(h), f"{h:g}") for h in (0.05, 0.2, 1, 5)], (0.3, 0.6, 0.9))
-        if least < self._near:
+        sheet.text(336, 391, "h →", GREY, anchor="middle")
+        if not so_far:
             logs = torch.linspace(*limits, 60).tolist()
             plot.curve(logs, [self._fit(math.exp(one))[1] for one in logs], GREY, 1.5)
         for h, error in tried.items():

@@ -60,17 +60,28 @@ class PositionExplorer(Explorer):
         """Say what the turn has to do with the position, and what to try."""
         pairs = self.pair, self.numbers["other"]
         first, other = (degrees(self.angle(pair, self.shift)) for pair in pairs)
+        length, slow = 2 * math.pi / self.angle(self.pair, 1), ""
+        if length > N_POSITIONS:
+            slow = f"This hand is slow and coarse: it turns once in {length:,.0f} positions."
         if self.position == self._start["position"]:  # what the hand finds isn't told before
             first = 2 * self.pair
+            asked = "Pull a dot or a hand. Both hands turn; does the angle between them change?"
             return (
                 f"Dimensions {first} and {first + 1} (pair {self.pair}) make a clock hand: here at "
                 f"p = {self.position}, and again {self.shift} further on.",
-                "Pull a dot or a hand. Both hands turn; does the angle between them change?",
+                slow or asked,
             )
+        asked = {
+            (False, False): "Does it depend on k, or on the pair?",
+            (True, False): "It depends on k. Does it depend on the pair, too?",
+            (False, True): "It depends on the pair. Does it depend on k, too?",
+            (True, True): slow or "It depends on k and on the pair.",
+        }
+        changed = tuple(getattr(self, name) != self._start[name] for name in ("shift", "pair"))
         return (
             f"From any p, {self.shift} on: pair {self.pair} moves by {first}, "
             f"pair {pairs[1]} by {other}.",
-            "It doesn’t depend on p. Does it depend on k, or on the pair?",
+            f"It doesn’t depend on p. {asked[changed]}",
         )
 
     def draw(self):
@@ -86,6 +97,8 @@ class PositionExplorer(Explorer):
         cell, row = 400 / self.width, (TOP - 36) / N_POSITIONS
         sheet.rect(2 * self.pair * cell, 26, 2 * cell, TOP - 32, stroke=INK, line=2.5)
         sheet.rect(-1, 28 + row * self.position - 1, 402, row + 2, stroke=PURPLE, line=2)
+        later = 28 + row * (self.position + self.shift)
+        sheet.rect(-1, later, 402, row * (later < TOP - 9), INK)
         down = track("y", "position", (28, TOP - 8), (0, N_POSITIONS - 1), self.position, step=1)
         across = track("x", "pair", (cell, (2 * last + 1) * cell), (0, last), self.pair, step=1)
         words = f"position {self.position}, pair {self.pair}"
@@ -101,6 +114,7 @@ class PositionExplorer(Explorer):
         sheet.text(400, 18, f"p · p = {number(near[self.position])}", GREY, anchor="end")
         dots.curve(range(N_POSITIONS), near.tolist(), PURPLE, 2.5)
         dots.dot(self.position, near[self.position].item(), 8, PURPLE)
+        self._mark_later(dots, near, PURPLE)
         self._handle(sheet, "Position p")
         return sheet
 
@@ -123,13 +137,21 @@ class PositionExplorer(Explorer):
                 for p, height in enumerate(heights.tolist()):
                     waves.dot(p, height, 3, colour)
             waves.dot(self.position, heights[self.position].item(), 8, colour)
+            self._mark_later(waves, heights, colour)
         self._handle(sheet, "Position p, on the waves")
         return sheet
 
+    def _mark_later(self, plot, heights, colour):
+        """Draw a ring at p + k; beyond the last position it has no radius."""
+        later = min(self.position + self.shift, N_POSITIONS - 1)
+        radius = 6 if later == self.position + self.shift else 0
+        plot.sheet.dot(plot.x(later), plot.y(heights[later].item()), radius, "white", colour, 3)
+
     def _handle(self, sheet, label):
         """Make a plot's whole width a handle of p, and write below where that is."""
-        bottom, words = sheet.height - 10, f"↔ p = {self.position}"
-        sheet.text(LEFT, bottom, "position 0", GREY)
+        bottom, later = sheet.height - 10, self.position + self.shift
+        words = f"↔ position p = {self.position}, {'○ ' * (later < N_POSITIONS)}p + k = {later}"
+        sheet.text(LEFT, bottom, 0, GREY)
         sheet.text(200 + LEFT / 2, bottom, words, PURPLE, anchor="middle", bold=True)
         sheet.text(400, bottom, N_POSITIONS - 1, GREY, anchor="end")
         drag = track("x", "position", (LEFT, 400), (0, N_POSITIONS - 1), self.position, step=1)
