@@ -10,6 +10,7 @@ import { clearest, clearestHead, purposeOf, sayPurpose } from "../../helpers/wid
 import { lightsUp } from "../../helpers/widgets/static/map_network.js";
 import { sayWhy, splitOf } from "../../helpers/widgets/static/map_why.js";
 import { brief, percent } from "../../helpers/widgets/static/map_scene.js";
+import { memoryNames } from "../../helpers/widgets/static/map_named.js";
 import { namePlaces } from "../../helpers/widgets/static/map_rows.js";
 import { tileGrid } from "../../helpers/widgets/static/map_tiles.js";
 import { compared } from "../../helpers/widgets/static/map_without.js";
@@ -187,6 +188,14 @@ test("names that share a line are readable or left out, and none touches another
       for (const { rect } of places.slice(i + 1)) assert.ok(rect[1] !== y || rect[0] >= x + w - 0.01);
     });
   }
+  // Beside the memory a long name gives way to its share.
+  const encoder = { tokens: ["enfants"], memory: [0, 0, 20], blocks: [0], y: () => 0, pitch: 12 };
+  const said = [200, 100, 66].map((width) => {
+    const paint = { theme: {}, text: (words) => (paint.said = words) };
+    memoryNames(paint, { measures: {}, width }, { encoder }, [0.72]);
+    return paint.said;
+  });
+  assert.deepEqual(said, ["enfants 72%", "enfan… 72%", "72%"]);
 });
 
 test("what moves keeps its pace round corners", () => {

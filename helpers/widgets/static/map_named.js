@@ -3,7 +3,7 @@
 import { brief, percent } from "./map_scene.js";
 import { LEAST } from "./map_rows.js";
 import { cut } from "./map_paint.js";
-import { clamp, fitting, spelt, textWidth } from "./text.js";
+import { clamp, spelt, textWidth } from "./text.js";
 
 // The share from which a word is named.
 export const NAMED = 0.1;
@@ -26,15 +26,18 @@ export function tag(p, words, x, y, style = {}) {
   p.text(words, left + 3, y + 0.5, { size, weight, color, most: wide });
 }
 
+// A token and its share in so much room: of the two only the token is shortened; "" if that isn't enough.
+function withShare(token, share, most, size) {
+  const left = most - textWidth(` ${share}`, size);
+  return left < 18 ? "" : `${cut(spelt(token), left, size)} ${share}`;
+}
+
 // Above a layer, beside its name: the token from which the row takes most there, and its share.
 export function namedBands(p, words, color, [x, y, end]) {
   const [{ token, weight } = { weight: 0 }] = words.toSorted((a, b) => b.weight - a.weight);
   if (!weight) return;
   const room = (end - x - 6) / 1.08;
-  const share = ` ${percent(weight)}`;
-  const left = room - textWidth(share, 12);
-  const name = cut(spelt(token), left < 24 ? room : left, 12);
-  tag(p, left < 24 ? name : name + share, x, y, { color });
+  tag(p, withShare(token, percent(weight), room, 12) || cut(spelt(token), room, 12), x, y, { color });
 }
 
 // Beside the memory every source token has its name, and its share where it has one.
@@ -47,8 +50,9 @@ export function memoryNames(p, scene, { encoder }, shares = []) {
     const strong = weight >= NAMED;
     const style = strong ? { weight: 650, color: p.theme.key } : { color: p.theme.muted };
     const most = scene.width - x - width - 10;
-    const said = strong ? fitting([`${token} ${percent(weight)}`, token], most / 1.1, 12) : token;
-    p.text(said, x + width + 8, y + 0.5, { size: clamp(encoder.pitch, 12, 13), most, ...style });
+    const size = clamp(encoder.pitch, 12, 13);
+    const said = strong ? withShare(token, percent(weight), most / 1.1, size) || percent(weight) : token;
+    p.text(said, x + width + 8, y + 0.5, { size, most, ...style });
   }
 }
 
@@ -56,7 +60,8 @@ export function memoryName(p, { width: all, measures: { narrow } }, { tokens, me
   if (!memory || narrow) return;
   const left = memory[0] + memory[2] + 7;
   const style = { size: 13, color: p.theme.key, most: all - left };
-  tag(p, `${tokens[key]} ${brief(share)}`, left, y(key, blocks.length - 1), style);
+  const said = withShare(tokens[key], brief(share), (style.most - 6) / 1.1, 13) || brief(share);
+  tag(p, said, left, y(key, blocks.length - 1), style);
 }
 
 // A token's name in its own column, and before it how much it gets.
