@@ -558,7 +558,7 @@ def test_hints_follow_what_the_hand_did():
     patterns = AttentionPatterns(width=6, layers=1, causal=False)
     assert "reads 5 to each side" in patterns.tell()[1]
     patterns.pattern = "all"
-    assert "reaches 32 after 1 layer." in patterns.tell()[0]
+    assert "position 11 reaches 27 after 1 layer." in patterns.tell()[0]  # not along the frame
     assert "every other" in patterns.tell()[1]
     patterns.causal = True
     assert "itself and all before it" in patterns.tell()[1]
@@ -569,6 +569,7 @@ def test_hints_follow_what_the_hand_did():
     patterns.take({"pattern": "window", "width": 4})  # more layers than there are: not asked for
     assert "more than 8 layers: widen" in patterns.tell()[1]
     patterns.width, patterns.pattern = 1, "window"
+    assert "picture’s rows" not in patterns.svg  # for then, strided is all
     assert "never reaches" in patterns.describe()
     sharp = ScaleExplorer(power=9, draw_number=60).svg
     assert (sharp.count("&gt;99.9%"), sharp.count(">100%<")) == (1, 1)  # an axis ends at 100%

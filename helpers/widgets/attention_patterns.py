@@ -3,6 +3,7 @@
 import math
 from itertools import pairwise
 
+import torch
 import traitlets
 from matplotlib.colors import ListedColormap
 
@@ -12,17 +13,17 @@ from helpers.widgets.colours import DARK, LIGHT
 from helpers.widgets.explorer import Explorer
 from helpers.widgets.svg import ON_DARK, Sheet, shade, track
 
-# What a query reads in a pattern, and what that is good for or how news travels; then if causal.
+# What a pattern is good for, and what a query reads or how news travels; then if causal.
 RULES = {
-    "all": ("all positions: any pair at once", "Each position reads every other one."),
-    "window": ("nearby: phrases, word order", "Each position reads {} to each side."),
-    "strided": ("nearby and steps of {}: picture rows", "News jumps by multiples of {} or nearby."),
-    "global": ("nearby and first: sums up a text", "All read position 1, which reads all of them."),
+    "all": ("It links any two positions at once.", "Each position reads every other one."),
+    "window": ("It sees phrases and word order.", "Each position reads {} to each side."),
+    "strided": ("Steps of {} reach a picture’s rows.", "News jumps by multiples of {} or nearby."),
+    "global": ("Position 1 sums up the text.", "All read position 1, which reads all of them."),
 }
 CAUSAL = RULES | {
-    "all": ("all earlier ones: any pair at once", "Each position reads itself and all before it."),
-    "window": ("nearby: phrases, word order", "Each position reads itself and {} before it."),
-    "global": ("nearby, first: all read position 1", "Position 1 sees only itself: untick Causal."),
+    "all": (RULES["all"][0], "Each position reads itself and all before it."),
+    "window": (RULES["window"][0], "Each position reads itself and {} before it."),
+    "global": ("Position 1 can’t read the others.", "Position 1 sees only itself: untick Causal."),
 }
 PATTERNS = tuple(RULES)
 NEWS, MOST = LIGHT["second"], 8  # what travels, and through how many layers
@@ -73,7 +74,9 @@ class AttentionPatterns(Explorer):
         hops = sum((~one).int() for one in met)  # (T, T): layers until a query has a key's news
         meet = {p: layers_to_meet(mask) for p, mask in masks.items()}
         asked = hops * masks["all"]
-        query, key = max((asked == asked.max()).nonzero().tolist(), key=lambda pair: pair[0])
+        # Of those that are furthest off, one whose way doesn't follow the frame.
+        furthest, ends = (asked == asked.max()).nonzero(), torch.tensor([0.8, 0.3]) * self.length
+        query, key = furthest[(furthest - ends).abs().sum(1).argmin()].tolist()
         if pressed := self.query and self.key:
             query, key = self.query - 1, self.key - 1
         needed, way = int(hops[query, key]), [key]
@@ -89,9 +92,16 @@ class AttentionPatterns(Explorer):
     def _layers(self, n):
         return f"{n} layer{'s' if n != 1 else ''}"
 
+    def _rule(self, pattern):
+        """Return a pattern's two sentences."""
+        rules = CAUSAL if self.causal else RULES
+        if pattern == "strided" and self.width == 1:
+            return "Steps of 1 leave nothing out.", rules["all"][1]
+        return [words.format(self.width - (pattern == "window")) for words in rules[pattern]]
+
     def tell(self):
         """Say what the pattern costs, how far the news is, why, and what to try."""
-        found, now, width = self.numbers, self.pattern, self.width
+        found, now = self.numbers, self.pattern
         share, needed = found["pairs"][now] / found["pairs"]["all"], found["needed"]
         way, last = [place + 1 for place in found["way"]], found["query"] + 1
         reaches = f"reaches {last} after {self._layers(needed)}"
@@ -101,8 +111,8 @@ class AttentionPatterns(Explorer):
         elif needed > MOST:
             asked = f"That’s more than {MOST} layers: widen the window."
         elif self.layers < needed:
-            asked = f"Play on: {self._layers(self.layers)} took the news to {way[self.layers]}."
-        told = (CAUSAL if self.causal else RULES)[now][1].format(width - (now == "window"))
+            asked = f"Play on: by layer {self.layers} the news is at {way[self.layers]}."
+        told = self._rule(now)[1]
         if found["pressed"]:
             row = found["mask"][last - 1]
             weight = f"1/{int(row.sum())} if all scores are equal" if row[way[0] - 1] else "0"
@@ -145,7 +155,7 @@ class AttentionPatterns(Explorer):
         pair = f"query {self.query}, key {self.key}"
         leave = found["pressed"] and {"query": 0, "key": 0}
         sheet.handle(70, 28, SIDE, SIDE, "A pair", pair, *tracks, leave=leave)
-        hand = "Esc to let go" if found["pressed"] else "press a cell"
+        hand = "a pattern lets go" if found["pressed"] else "press a cell"
         sheet.rect(0, 323, 14, 14, shade(CELLS, 1.0))
         sheet.text(20, 336, f"query attends to key: {hand}", BLUE)
         words = f"query has news of key by layer {self.layers}" if self.layers > 1 else ""
@@ -161,13 +171,12 @@ class AttentionPatterns(Explorer):
             colour = BLUE if on else GREY
             sheet.rect(0, y - 2, 396, 78, stroke=colour, line=2.5 if on else 1, round=7)
             sheet.text(8, y + 24, pattern, colour, bold=on)
-            sheet.bar(90, y + 8, 220, 22, pairs / found["pairs"]["all"], colour)
+            sheet.bar(98, y + 8, 214, 22, pairs / found["pairs"]["all"], colour)
             sheet.text(320, y + 24, f"{pairs:,}", colour, bold=on)
             met = f"All news has arrived after {self._layers(found['meet'][pattern])}"
             never = found["meet"][pattern] == math.inf
             sheet.text(8, y + 48, "Some news never arrives" if never else met, colour)
-            use = (CAUSAL if self.causal else RULES)[pattern][0]
-            sheet.text(8, y + 69, use.format(self.width), colour)
+            sheet.text(8, y + 69, self._rule(pattern)[0], colour)
             label = f"Show the pattern {pattern}"
             sheet.target(0, y, 390, 76, label, pattern=pattern, query=0, key=0)
         return sheet
