@@ -8,9 +8,10 @@ from explorer_promises import check_that_every_change_shows, check_the_still_pic
 
 from helpers.data.clothes import clothes
 from helpers.models.vit import VisionTransformer, attention_rollout
-from helpers.plots import BLUE, GREY, INK
+from helpers.plots import BLUE, GREY, INK, WEIGHTS
 from helpers.pretrained.wardrobe import Wardrobe, wardrobe_config
 from helpers.widgets.patches import ROLLOUT, PatchAttention, PatchCutter
+from helpers.widgets.svg import shade
 
 TINY = wardrobe_config(d_model=8, n_heads=2, n_layers=2, d_ff=8, patch_size=7)
 
@@ -91,8 +92,8 @@ def test_the_median_of_the_untrained_models_is_shown_beside_the_trained(make):
     )
     assert len(trained) == len(untrained) == 17
     assert trained != untrained
-    most = widget.numbers["untrained"][1:].max()
-    assert f">{most:.2f} weight<" in drawn  # its own scale: it's seen on a dark page, too
+    most = max(widget.numbers[name][1:].max() for name in ("trained", "untrained"))
+    assert f"{most:.2f} weight<" in drawn  # one scale for both
     bars = re.findall(rf'width="([\d.]+)" height="24.0" fill="(?:{BLUE}|{GREY})"', compared)
     assert list(map(float, bars)) == pytest.approx([2.4 * parts[0], 2.4 * parts[11]], abs=0.1)
     (ringed,) = re.findall(rf'cx="([\d.]+)"[^>]*stroke="{INK}"', compared)
@@ -107,7 +108,19 @@ def test_the_patches_that_count_are_outlined_and_the_rule_is_in_view(make):
     edges = len(re.findall(r'width="2.5" height="49.0"|width="49.0" height="2.5"', widget.svg))
     alone = torch.nn.functional.pad(shown, (1, 1, 1, 1)).int()
     assert edges == 2 * sum(alone.diff(dim=dim).abs().sum().item() for dim in (0, 1))
-    assert "counts as pullover: it has a pixel more" in widget.svg
+    assert ">□ counts as pullover:<" in widget.svg
+
+
+def test_a_weight_has_one_colour_whatever_is_drawn_below_it(make):
+    widget = make(picture=1, layer=2, head=ROLLOUT, token=6)  # which keeps most of its own weight
+    others = widget.numbers["trained"].clone()
+    others[[0, 6]] = 0
+    assert others.max() > 0.5 * widget.numbers["top"]  # beside which the others are seen
+    assert ">≥" in widget.svg
+    for i in others.topk(3).indices.tolist():
+        colour = shade(WEIGHTS, (others[i] / widget.numbers["top"]).item())[0]
+        assert re.search(rf'fill="{colour}"[^>]*/><rect [^>]*"Row {(i - 1) // 4 + 1}, column '
+                         rf'{(i - 1) % 4 + 1}, trained', widget.svg)  # fmt: skip
 
 
 def test_a_patch_can_be_clicked_and_the_class_token_asked_again(make):

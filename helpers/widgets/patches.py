@@ -7,12 +7,14 @@ from matplotlib.colors import LinearSegmentedColormap
 
 from helpers.data.clothes import CLASSES, SIDE, clothes
 from helpers.models.vit import VisionTransformer, attention_rollout
-from helpers.plots import BLUE, GREY, INK, ORANGE
+from helpers.plots import BLUE, GREY, INK, ORANGE, WEIGHTS
 from helpers.widgets.colours import LIGHT
 from helpers.widgets.explorer import Explorer
-from helpers.widgets.svg import PALE, Sheet, number, track
+from helpers.widgets.svg import PALE, Sheet, ink_on, number, shade, track
 
-BOX, LARGE, HIGH = 280, 196, 58  # pixels of a picture's side, cut and looked at; where that begins
+BOX, LARGE, SMALL = 280, 196, 126  # pixels of a side: a picture that is cut, a map, its picture
+HIGH = 196  # where the maps begin
+COUNTS = "a pixel is more than a fifth", "as strong as the strongest"
 DRAWN = LinearSegmentedColormap.from_list("drawn", [LIGHT["paper"], LIGHT["ink"]])
 GREYS = LinearSegmentedColormap.from_list("greys", ["black", "white"])
 SIDES = 2, 4, 7, 14  # of a patch, in pixels of the picture
@@ -215,8 +217,10 @@ class PatchAttention(Explorer):
         median = parts[1:, self.layer - 1, self.head].argsort()[RANDOM // 2]
         parts = (100 * parts).round().int()  # the digits that are printed
         parts[1:] = parts[1:].sort(0).values
-        return {"trained": trained, "untrained": random[median], "shown": shown,
-                "parts": parts, "even": shown.sum().item() / len(trained)}  # fmt: skip
+        others = torch.stack([trained, random[median]])
+        others[:, [0, self.token]] = 0  # rollout leaves a patch half of itself in every layer
+        return {"trained": trained, "untrained": random[median], "shown": shown, "parts": parts,
+                "top": others.max().item(), "even": shown.sum().item() / len(trained)}  # fmt: skip
 
     def _maps(self):
         """Return all models' maps of the picture, (models, layers, maps, T, T): `head` chooses."""
@@ -251,51 +255,64 @@ class PatchAttention(Explorer):
                 "": ", so it’s no sign of training. Try another head."}[way]  # fmt: skip
         if self.head == ROLLOUT:
             then += f" Rollout follows weights through layers 1 to {self.layer}."
-        elif way:
-            then += " Press “class token” to go back." if self.token else " Press a patch."
         named = self._named_head(self.layer, self.head)
         said = f"{named}: {asks} puts {part}% of its weight on the {self._label()}."
         return said, f"In {RANDOM} untrained models it’s {low}% to {high}%{then}"
 
     def draw(self):
-        sheet = Sheet(400, HIGH + LARGE + 76)
+        sheet = Sheet(400, HIGH + LARGE + 4)
+        image, top = self.pictures.images[self.picture].numpy(), self.numbers["top"]
+        # Pale: the frames are seen on dark clothes too.
+        sheet.pixels(0, 2, SMALL, SMALL, image, DRAWN, 0, 1.6 * image.max())
+        self._draw_frames(sheet, 0, 2, SMALL)
+        asked = "Back: press “class token”" if self.token else "Press a patch below"
+        sheet.text(142, 16, asked, bold=True)
+        for i, words in enumerate((f"□ counts as {self._label()}:", *COUNTS)):
+            sheet.text(142, 42 + 22 * i, words)
+        for i in range(10):
+            sheet.rect(158 + 10 * i, 110, 11, 16, shade(WEIGHTS, i / 9))
+        sheet.text(142, 124, "0", GREY)
+        more = "≥" * (
+            max(self.numbers[name][self.token] for name in ("trained", "untrained")) > top
+        )
+        sheet.text(266, 124, f"{more}{number(top)} weight", GREY)
         self._draw_weights(sheet, 0, "trained", BLUE)
         self._draw_weights(sheet, 400 - LARGE, "untrained", GREY)
-        sheet.text(0, sheet.height - 28, f"□ counts as {self._label()}: it has a pixel more")
-        sheet.text(0, sheet.height - 6, "than a fifth as strong as the strongest")
         return [sheet, self._draw_comparison()]
 
     def _draw_weights(self, sheet, left, name, ink):
-        """Draw the picture, and over each patch the more ink, the more weight it gets."""
-        weights, n, shown = self.numbers[name], self._grid, self.numbers["shown"]
-        size, low = LARGE / n, HIGH + LARGE
-        top = max(weights[1:].max().item(), 1e-9)  # its own scale, or the untrained look empty
-        image = self.pictures.images[self.picture].numpy()
-        sheet.pixels(left, HIGH, LARGE, LARGE, image, DRAWN, 0, image.max())
-        sheet.rect(left, HIGH, LARGE, LARGE, stroke=PALE)
-        token = left, 25, 124, 26
-        sheet.rect(*token, ink, FRAME, opacity=0.7 * min(weights[0].item() / top, 1))
-        sheet.text(left + 8, 43, "class token")
-        sheet.text(left, 16, name + " (median)" * (ink == GREY), ink, bold=ink == BLUE)
-        for i, weight in enumerate(weights[1:].tolist()):
-            x, y = left + i % n * size, HIGH + i // n * size
-            sheet.rect(x, y, size, size, ink, opacity=0.7 * weight / top)
+        """Draw the weights that a token gives to itself and to all others, to press."""
+        n, size = self._grid, LARGE / self._grid
+        shares = (self.numbers[name] / self.numbers["top"]).clamp(max=1).tolist()
+        sheet.text(left, HIGH - 42, name + " (median)" * (ink == GREY), ink, bold=ink == BLUE)
+        for i, weight in enumerate(self.numbers[name][1:].tolist()):
+            place = left + i % n * size, HIGH + i // n * size, size, size
+            sheet.rect(*place, shade(WEIGHTS, shares[i + 1]))
             label = f"Row {i // n + 1}, column {i % n + 1}, {name}: weight {number(weight, 3)}"
-            sheet.target(x, y, size, size, label, token=i + 1)
-        sheet.target(*token, f"Class token, {name}: weight {number(weights[0], 3)}", token=0)
-        cells = F.pad(shown.view(n, n), (1, 1, 1, 1))
+            sheet.target(*place, label, token=i + 1)
+        token = left, HIGH - 34, 124, 26
+        sheet.rect(*token, shade(WEIGHTS, shares[0]), FRAME)
+        sheet.text(left + 8, HIGH - 16, "class token", ink_on(shares[0]))
+        sheet.target(
+            *token, f"Class token, {name}: weight {number(self.numbers[name][0], 3)}", token=0
+        )
+        if not self.token:
+            sheet.rect(*token, stroke=ORANGE, line=4)
+        self._draw_frames(sheet, left, HIGH, LARGE)
+
+    def _draw_frames(self, sheet, left, top, side):
+        """Frame a picture or a map, in it what counts, and the patch that asks."""
+        n, size = self._grid, side / self._grid
+        sheet.rect(left, top, side, side, stroke=FRAME)
+        cells = F.pad(self.numbers["shown"].view(n, n), (1, 1, 1, 1))
         # An edge wherever a patch that counts meets one that doesn't.
         for i, j in (cells[1:] != cells[:-1]).nonzero().tolist():
-            sheet.rect(left + (j - 1) * size, HIGH - 1 + i * size, size, 2.5, INK)
+            sheet.rect(left + (j - 1) * size, top - 1 + i * size, size, 2.5, INK)
         for i, j in (cells[:, 1:] != cells[:, :-1]).nonzero().tolist():
-            sheet.rect(left + j * size - 1, HIGH + (i - 1) * size, 2.5, size, INK)
+            sheet.rect(left + j * size - 1, top + (i - 1) * size, 2.5, size, INK)
         row, column = divmod(self.token - 1, n)
-        where = (left + column * size, HIGH + row * size, size, size) if self.token else token
-        sheet.rect(*where, stroke=ORANGE, line=4)
-        for i in range(8):
-            sheet.rect(left + 16 + 8 * i, low + 10, 8, 16, ink, opacity=0.1 * i)
-        sheet.text(left, low + 24, "0", GREY)
-        sheet.text(left + 86, low + 24, f"{number(top)} weight", GREY)
+        if self.token:
+            sheet.rect(left + column * size, top + row * size, size, size, stroke=ORANGE, line=4)
 
     def _draw_comparison(self):
         """Set the weight on what is shown beside the untrained models'; list every head's."""
@@ -308,13 +325,14 @@ class PatchAttention(Explorer):
             sheet.text(0, y + 17, words, ink)
             sheet.bar(left, y, 100 * percent, 24, part / 100, ink, opacity=opacity)
             sheet.text(400, y + 17, f"{part}%", ink, anchor="end", bold=ink == BLUE)
-        for i, part in enumerate(random):
-            middle = i == RANDOM // 2
-            sheet.dot(left + part * percent, 72, 5 + middle, ORANGE, INK if middle else "white")
         even = left + 100 * percent * self.numbers["even"]
         if self.head != ROLLOUT:  # which keeps half of itself in every layer
             sheet.line(even, 26, even, 88, INK, 2)
             sheet.text(0, 130, "│ if all weights were equal")
+        # The ringed one last, so that none covers it.
+        for i in sorted(range(RANDOM), key=lambda i: i == RANDOM // 2):
+            ring = (6, ORANGE, INK) if i == RANDOM // 2 else (5, ORANGE)
+            sheet.dot(left + random[i] * percent, 72, *ring)
         sheet.text(0, 108, f"● {RANDOM} untrained models, median ringed", ORANGE)
         if self.every:
             self._draw_heads(sheet, 160)
@@ -322,10 +340,10 @@ class PatchAttention(Explorer):
 
     def _draw_heads(self, sheet, y):
         """Draw the percentage of every head in every layer, to press."""
-        sheet.text(0, y, "in %", GREY)
-        columns = [(i, i + 1, 42, 80 + 44 * i) for i in range(self._n_heads)]
-        x = 80 + 44 * self._n_heads
-        columns += (AVERAGE, "mean", 56, x), (ROLLOUT, "rollout", 76, x + 58)
+        sheet.text(0, y, "% by head", GREY)
+        columns = [(i, i + 1, 46, 86 + 48 * i) for i in range(self._n_heads)]
+        x = 86 + 48 * self._n_heads
+        columns += (AVERAGE, "mean", 54, x), (ROLLOUT, "rollout", 66, x + 56)
         for _, name, wide, x in columns:
             sheet.text(x + wide / 2, y, name, GREY, anchor="middle")
         for layer in range(1, self._n_layers + 1):
@@ -336,7 +354,7 @@ class PatchAttention(Explorer):
                 on = (layer, head) == (self.layer, self.head)
                 fill, ink = {"↑": (BLUE, "white"), "↓": (GREY, "white")}.get(way, (PALE, INK))
                 sheet.rect(x, top, wide, 36, fill, ORANGE if on else None, 4)
-                sheet.text(x + wide / 2, top + 24, f"{part}{way}", ink, anchor="middle", bold=on)
+                sheet.text(x + wide / 2, top + 24, f"{part}{way}", ink, anchor="middle")
                 words = f"{self._named_head(layer, head)}: {part}% {way}"
                 sheet.target(x, top, wide, 36, words, layer=layer, head=head)
         low, cells = y + 30 + 38 * self._n_layers, self._n_layers * len(columns)

@@ -481,12 +481,12 @@ whatever the matrices are, so the picture gets into the map by itself. A map wit
 that the model has learned anything about boots.""")
 
 # %% [markdown]
-# Are individual heads any different? Here is one of them over a picture. The bluer a patch, the more weight it gets
-# from the token with the orange frame. The dots are 20 models with random weights, and the grey picture is their
-# median. Try other heads, or tick “Every head”. Where does training make a difference?
+# Are individual heads any different? Here is one of them. Each map shows how much weight every patch gets from the token
+# with the orange frame. The dots are 20 models with random weights, and the second map is their median. Try other heads,
+# or tick “Every head”. Where does training make a difference?
 
 # %% tags=["hide-input", "nbval-ignore-output"]
-PatchAttention(wardrobe, clothes("test", 12), picture=8, layer=3, head=3)
+PatchAttention(wardrobe, clothes("test", 12), picture=9, layer=2, head=3)
 
 # %% [markdown]
 # Does the trained model's map at least show which patches its answer depends on? As in lesson 06, we find out by

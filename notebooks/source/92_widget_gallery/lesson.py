@@ -230,7 +230,7 @@ PatchCutter()
 
 # %% tags=["nbval-ignore-output"]
 wardrobe = load_wardrobe()
-PatchAttention(wardrobe, clothes("test", 12), picture=8, layer=3, head=3)
+PatchAttention(wardrobe, clothes("test", 12), picture=9, layer=2, head=3)
 
 # %% [markdown]
 # ## Patterns of attention (lesson 16)
