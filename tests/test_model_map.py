@@ -800,3 +800,8 @@ def test_the_recurrent_pair_looks_where_it_is_told_and_reads_another_sentence():
         assert (view.trace.written[-1], view._refused) == ("<eos>", "")
     view.sentence = "La reine dort ."
     assert (view.trace.written[:2], view.chosen, view._refused) == (["the", "queen"], [], "")
+    assert view.written == 2  # it opens where it matters most where the decoder looks
+    view.sentence = "Le chat dort"  # the model knows no end but a full stop
+    assert (view.trace.source[-2:], view.trace.written[-1]) == ([".", "<eos>"], "<eos>")
+    endless = load_toy("additive").trace("le chat dort")
+    assert len(endless.written) <= 2 * len(endless.source)

@@ -174,10 +174,13 @@ def trace_recurrent(model, source, target, sentence, look=None) -> RecurrentTrac
             f"{model.config.attention!r}. Load the toy translator 'additive'."
         )
     ids, attention = source.encode(sentence, eos=True), model.decoder.attention
-    (found,) = greedy_traces(model, ids, BOS, EOS, LONGEST, look=look)
+    # A sentence of another kind can lead to a loop.
+    (found,) = greedy_traces(model, ids, BOS, EOS, min(LONGEST, 2 * len(ids)), look=look)
 
     def again(other, look=None):
         other = other.lower()  # as all the model's words are
+        if "." in source.ids:
+            other = f"{other.rstrip(' .')} ."
         unknown = [word for word in other.split() if word not in source.ids]
         if unknown:
             known = [each for each in EXAMPLES if all(word in source.ids for word in each.split())]

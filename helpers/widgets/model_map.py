@@ -24,6 +24,7 @@ from helpers.widgets.map_picture import as_html
 from helpers.widgets.map_places import is_head, is_patch, is_place, is_token, parts_of
 from helpers.widgets.map_tours import tour_of
 from helpers.widgets.readable import readable
+from helpers.widgets.recurrent_tour import telling_step
 
 
 class ModelMap(StaticFallback, anywidget.AnyWidget):
@@ -318,9 +319,12 @@ def _recurrent_html(trace, step):
 
 
 def _start(trace, here):
-    """Choose how much is written at first: all but the end of the sentence."""
+    """Choose how much is written at first: all but the end of the sentence.
+
+    Of a recurrent pair, up to a step that tells something.
+    """
     if isinstance(trace, RecurrentTrace):
-        return 0
+        return telling_step(trace)
     if trace.kind == "GPT" or here == "loss":  # it never ends; in training all rows are read
         return len(trace.written) - 1
     written = list(trace.written)

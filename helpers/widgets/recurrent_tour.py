@@ -5,16 +5,27 @@ import torch
 from helpers.widgets.readable import percent, readable
 
 
+def telling_step(trace) -> int:
+    """Find the step whose weights tell most.
+
+    Of those where it matters where it looks, it is the one that is surest of a token other than
+    the one at its own place.
+    """
+    # Weights that the learner has set come from no softmax.
+    own = (trace.weights - trace.scores.softmax(-1)).abs().amax(-1) < 1e-3
+    most, keys = trace.weights.max(-1)
+    elsewhere = keys != torch.arange(len(keys))
+    decides = torch.tensor(trace.alone or [0]) < len(trace.source)
+    return int((own * (most + elsewhere + 2 * decides)).argmax())
+
+
 def recurrent_tour(trace) -> list[dict]:
     """Write the tour for a recurrent `trace`, as `map_tours.tour_of` does for the others.
 
-    It shows the step that is surest of a token other than the one at its own place.
+    It shows the step of `telling_step`.
     """
-    # Weights that the learner has set come from no softmax.
-    own = (trace.weights - trace.scores.softmax(-1)).abs().amax(-1, keepdim=True) < 1e-3
-    most, keys = (trace.weights * own).max(-1)
-    elsewhere = keys != torch.arange(len(keys))
-    row = int((most * elsewhere if elsewhere.any() else most).argmax())
+    row = telling_step(trace)
+    most, keys = trace.weights.max(-1)
     token, written = readable(trace.source)[keys[row]], readable(trace.written)[row]
     asks = "".join(chr(ord("₀") + int(digit)) for digit in str(row))
     steps = [

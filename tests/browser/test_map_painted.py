@@ -598,10 +598,13 @@ def test_a_decoder_step_of_the_recurrent_map_is_gone_to(offline, how):
     assert in_colour(page, box, LIGHT["key"]) > 20  # the mark of the step that was told
     page = offline(model_map(trace, chosen=[[2, 5]], place="score/2,1"))
     expect(page.locator(".mm-words")).to_contain_text("you set 100% on “chien”")
-    page = offline(model_map(trace), (390, 844))  # the next token is in view, above the context
+    page = offline(model_map(trace, written=0), (390, 844))
     expect(page.locator(".mm-words")).to_contain_text("so where it looks doesn’t decide this word")
     box = page.get_by_role("button", name=re.compile("^Weights of step 1")).bounding_box()
-    assert ink(page, box["x"] + box["width"] + 14, box["y"] + 30, 30, 24) > 0
+    states = page.get_by_role("button", name=re.compile("^Encoder states")).bounding_box()
+    under = box["y"] + box["height"]  # there the context stands, and what is written below all
+    assert ink(page, box["x"] + 8, under + 32, 30, 6) > 0
+    assert ink(page, states["x"], under + 206, 30, 14) > 0
     frame = page.locator(".mm-frame")  # the picture is there without scrolling
     assert frame.evaluate("one => one.scrollHeight - one.clientHeight") == 0
     trace = load_toy("additive").trace("le chat noir voit le chien et " * 3 + "dort .")

@@ -48,6 +48,8 @@ export function paceOf(view) {
   const lasts = moves.length ? 2000 : place ? Math.max(700, 300 * rects.length) : 700;
   // In the tour its own words are read, while all of it moves.
   if (view.stop >= 0) return [1400, 900];
+  // What a recurrent decoder's first step told, every later one repeats.
+  if (scene.beats[beat]?.turn) return [700, 300];
   if (beat <= first) return [lasts, Math.max(500, 300 * words.split(" ").length - lasts)];
   const slow = clamp(16 / (scene.beats.length - first), 0.5, 1);
   return [900 * slow, 450 * slow];

@@ -2,6 +2,7 @@
 // work gets the painter and how far the step has come, 0 to 1; at rest the picture stands alone.
 
 import { rgb } from "./colour.js";
+import { entryOf } from "./map_trace.js";
 import { clamp } from "./text.js";
 
 export const ease = (t) => t * t * (3 - 2 * t);
@@ -79,3 +80,16 @@ export const runs = (points) => (p, t) => {
   const [x, y] = along(points, ease(t));
   p.box(x - 6, y - 6, 12, 12, { fill: p.theme.query, radius: 6 });
 };
+
+// A state after the other: the forward half from above, the backward half from below.
+export function bothWays(states, { x: [x], part, top, pitch }) {
+  const cols = Array.from({ length: states.cols }, (_, col) => col);
+  const split = (part * cols.filter((col) => entryOf(states, col) < states.width / 2).length) / states.cols;
+  const work = (p, t) => {
+    const left = (states.rows - Math.floor(t * (states.rows + 1))) * pitch;
+    if (left <= 0) return;
+    p.box(x, top + states.rows * pitch - left, split, left, { fill: p.theme.paper, radius: 0 });
+    p.box(x + split, top, part - split, left, { fill: p.theme.paper, radius: 0 });
+  };
+  return Object.assign(work, { open: true });
+}

@@ -2,12 +2,12 @@
 
 import { rgb } from "./colour.js";
 import { keyOf } from "./map_answer.js";
-import { along, mixes, own, ease } from "./map_moves.js";
+import { along, bothWays, mixes, own, ease } from "./map_moves.js";
 import { NARROW, Scene, brief, number, percent, tellVector } from "./map_scene.js";
 import { path } from "./map_paint.js";
 import { columnTurn } from "./map_rows.js";
-import { entryOf, rowOf, sentenceOf, subscript, valueAt } from "./map_trace.js";
-import { clamp, digits, textWidth } from "./text.js";
+import { rowOf, sentenceOf, subscript, valueAt } from "./map_trace.js";
+import { clamp, digits, fitting, textWidth } from "./text.js";
 
 // Room for the two lines of words above the columns.
 const HEADLINE = 46;
@@ -19,7 +19,7 @@ const WRITES = 34;
 export function recurrentScene(model, width, room, step, live) {
   const scene = new Scene(width, room, "An encoder, Bahdanau’s attention and a decoder");
   const n = model.source.length;
-  // On a phone the next token stands above the context.
+  // On a phone the context stands below the weights, and the next token below the decoder.
   const slim = width < NARROW;
   const label = clamp(
     Math.ceil(Math.max(...model.source.map((token) => textWidth(token, 14)))) + 10,
@@ -28,24 +28,23 @@ export function recurrentScene(model, width, room, step, live) {
   );
   const turn = columnTurn((width - label) / model.tokens.length);
   // Room for the ways to the decoder's states, for these and the words below.
-  const [lift, deep] = [slim ? 64 : 90, slim ? 72 : 84 + (turn ? 18 : WRITES)];
-  const free = room - (slim ? 24 : 0) - HEADLINE - lift - deep;
+  const [lift, deep] = [slim ? 98 : 90, slim ? 122 : 84 + (turn ? 18 : WRITES)];
+  const top = slim ? 24 : HEADLINE;
+  const free = room - (slim ? 24 : 0) - top - lift - deep;
   // Each row has its name, and each weight can be pressed.
   const pitch = clamp(free / n, slim ? 16 : 13, 38);
-  const top = HEADLINE;
   const high = n * pitch;
   const bottom = top + Math.max(free, high) + lift + deep;
   const gap = clamp(width / 45, 8, 26);
   const panel = slim ? 0 : clamp(width * 0.17, 92, 170);
   scene.height = bottom + (slim ? 24 : 0);
-  // On a phone the last arrow runs up beside the context.
-  const part = (width - label - (slim ? 3 : 4) * gap - (slim ? 14 : panel)) / 4;
+  // On a phone the weights' ways to the context run down beside them.
+  const part = slim ? (width - label - 2 * gap - 20) / 3 : (width - label - 4 * gap - panel) / 4;
   // Too little for the longer words.
   const narrow = part < 136;
-  const x = [0, 1, 2, 3].map((i) => label + i * (part + gap));
+  const x = [0, 1, 2, slim ? 2 : 3].map((i) => label + i * (part + gap));
   const y = (row) => top + (row + 0.5) * pitch;
-  // The context's height: below the next tokens on a phone.
-  const middle = top + Math.max(high / 2, slim ? 116 + pitch * 0.4 : 0);
+  const middle = top + (slim ? high + 26 + pitch * 0.4 : high / 2);
   const [force, told] = [live && model.chooses, model.chosen.includes(step)];
   const g = { narrow, slim, panel, label, pitch, top, high, part, gap, x, y, step, width, middle, force, told };
   Object.assign(g, { turn, deep, room: bottom });
@@ -59,7 +58,11 @@ export function recurrentScene(model, width, room, step, live) {
   const most = Math.max(...weights);
   const best = `“${model.source[weights.indexOf(most)]}”`;
   const next = "Which source token gets most in the next step? Guess, then press that step.";
-  const stops = model.source[n - 2] === "." ? "" : "The model only knows sentences that end with “ .”. ";
+  const knows = "The model only knows sentences that end with “ .”";
+  const loops =
+    model.written.at(-1) === "<eos>" ? "" : `. This one doesn’t end, and was cut after ${model.written.length} tokens`;
+  const added = /\.\s*$/.test(model.sentence || ".") ? "" : `${knows}, so one was added. `;
+  const stops = model.source[n - 2] === "." ? added : `${knows}${loops}. `;
   // How much of what is written comes from where it looks: measured, by looking at each token alone.
   const same = model.alone[step];
   const any = `Any of the ${n} tokens alone would lead to it, so where it looks doesn’t decide this word. `;
@@ -71,16 +74,18 @@ export function recurrentScene(model, width, room, step, live) {
 }
 
 function headline(scene, g, x, words, more, most) {
-  // On a phone they are turned, so that none meets the next.
-  if (g.slim) return scene.label(words, Math.min(x + 4, g.width - 46), 40, { size: 12, weight: 650, turn: -0.6 });
-  scene.label(words, x, g.narrow ? 30 : 12, { size: g.narrow ? 12 : 15, weight: 650, most });
+  scene.label(words, x, g.narrow && !g.slim ? 30 : 12, {
+    size: g.narrow ? 12 : 15,
+    weight: 650,
+    most: g.slim ? 0 : most,
+  });
   if (!g.narrow) scene.label(more, x, 31, { size: 13, color: "muted", most });
 }
 
 function encoderStates(scene, model, g) {
   const { part, top, pitch, high } = g;
   const [x] = g.x;
-  if (g.narrow) scene.label("Encoder", 0, g.slim ? 34 : 30, { size: 13, weight: 650 });
+  if (g.narrow) scene.label("Encoder", 0, g.slim ? 12 : 30, { size: g.slim ? 12 : 13, weight: 650 });
   headline(scene, g, x, g.narrow ? "States" : "Encoder states h", "one per source token", part + g.gap - 8);
   model.source.forEach((token, row) => {
     scene.label(token, g.label - 8, g.y(row), { size: clamp(pitch, 12, 14), align: "right", most: g.label - 8 });
@@ -93,7 +98,9 @@ function encoderStates(scene, model, g) {
     }
     p.strips(model.states, x, top, part, pitch, { height: pitch * 0.56 });
   });
-  scene.part(["encoder", "embeddings"], 0, 0, x + part + 4, top + high + 4);
+  const ways = ["forward ↓, backward ↑", "read ↓ and ↑"];
+  scene.note(fitting(ways, part + g.gap, 12), x + part / 2, top + high + 10, "center");
+  scene.part(["encoder", "embeddings"], 0, 0, x + part + 4, top + high + (g.slim ? 20 : 4));
   scene.grid([x, top, part, high], model.states, "Encoder states", tellVector(model.source, "encoder state"));
 }
 
@@ -170,45 +177,48 @@ function context(scene, model, g) {
   else headline(scene, g, x, g.narrow ? "Context" : "Context c", "states, mixed by the weights", part + g.panel);
   scene.paint((p) => {
     rowOf(model.weights, step).forEach((weight, row) => {
-      if (weight >= 0.01)
-        p.ribbon(
-          g.x[2] + part + 2,
-          g.y(row),
-          x - 3,
-          y,
-          1 + 12 * weight,
-          p.theme[g.told ? "key" : "query"],
-          0.25 + 0.6 * weight,
-        );
+      const [width, color] = [1 + (g.slim ? 8 : 12) * weight, p.theme[g.told ? "key" : "query"]];
+      const [from, out] = [x + part + 2, g.width - 8];
+      const alpha = 0.25 + 0.6 * weight;
+      if (weight < 0.01) return;
+      if (g.slim)
+        return p.line(path(from, g.y(row), out, g.y(row), out, y, from + 2, y), { width, color, alpha, radius: 6 });
+      p.ribbon(g.x[2] + part + 2, g.y(row), x - 3, y, width, color, alpha);
     });
     p.row(model.context, step, x, y - pitch * 0.4, part, pitch * 0.8);
     p.box(x - 1, y - pitch * 0.4 - 1, part + 2, pitch * 0.8 + 2, { edge: p.theme.value, radius: 2 });
   });
-  scene.part(["cross-attention", "context"], x - g.gap, 0, part + g.gap + 4, top + high + 4);
+  const from = g.slim ? top + high + 4 : 0;
+  scene.part(["cross-attention", "context"], x - g.gap, from, part + g.gap + 4, g.slim ? 48 : top + high + 4);
+  if (g.slim) scene.part(["cross-attention", "context"], x + part, top, g.width - x - part, high + 52);
 }
 
 function nextToken(scene, model, g) {
   const { step, top, high } = g;
-  const left = g.slim ? g.x[3] + 1 : g.width - g.panel + 6;
+  const left = g.slim ? g.label : g.width - g.panel + 6;
   const found = model.candidates[step].slice(0, g.slim ? 2 : clamp(Math.floor(high / 40), 2, 4));
-  const room = g.width - left;
-  const pitch = g.slim ? 36 : Math.min(42, high / found.length);
-  const first = g.slim ? top + 16 : top + high / 2 - (found.length * pitch) / 2;
-  if (g.slim) headline(scene, g, g.x[3], "Next");
+  // On a phone they are side by side, below the tokens that are read.
+  const room = g.slim ? (g.width - left - 10) / 2 : g.width - left;
+  const pitch = g.slim ? 0 : Math.min(42, high / found.length);
+  const first = g.slim ? g.room - g.deep + 113 : top + high / 2 - (found.length * pitch) / 2;
+  if (g.slim) scene.note("writes", 0, first - 5);
   else scene.label("Next token", left, first - 12, { size: 13, weight: 600 });
   scene.paint((p) =>
     found.forEach(([token, , share], i) => {
       const y = first + (i + 0.5) * pitch;
-      const [bar, under] = g.slim ? [room - 2, 15] : [room - 52, 9];
-      p.text(token, left, y - 5, { size: g.slim ? 13 : 14, weight: i ? 400 : 650, most: room });
-      p.box(left, y + 6, bar, g.slim ? 3 : 6, { fill: p.theme.masked, radius: 3 });
-      p.box(left, y + 6, Math.max(2, bar * share), g.slim ? 3 : 6, { fill: p.theme.query, radius: 3 });
-      p.text(brief(share), g.width - 1, y + under, { size: 12, align: "right", color: p.theme.muted });
+      const x = left + (g.slim ? i * (room + 10) : 0);
+      const [bar, under, most] = g.slim ? [room, -5, room - 42] : [room - 52, 9, room];
+      p.text(token, x, y - 5, { size: g.slim ? 13 : 14, weight: i ? 400 : 650, most });
+      p.box(x, y + 6, bar, g.slim ? 3 : 6, { fill: p.theme.masked, radius: 3 });
+      p.box(x, y + 6, Math.max(2, bar * share), g.slim ? 3 : 6, { fill: p.theme.query, radius: 3 });
+      p.text(brief(share), x + room - 1, y + under, { size: 12, align: "right", color: p.theme.muted });
     }),
   );
-  const rect = [left - 6, first - 24, g.width - left + 6, found.length * pitch + 30];
+  const rect = g.slim
+    ? [0, first - 14, g.width, 26]
+    : [left - 6, first - 24, g.width - left + 6, found.length * pitch + 30];
   scene.part(["output", "decoding", "loss", "decoder"], ...rect);
-  g.below = first + found.length * pitch + 6;
+  g.below = g.slim ? first - 14 : first + found.length * pitch + 6;
 }
 
 // The decoder, step by step: its states, what it read, and which step this is.
@@ -221,7 +231,7 @@ function chain(scene, model, g) {
   scene.label("Decoder", 0, y + 12, { size: g.narrow ? 13 : 15, weight: 650 });
   const key = keyOf(model, g.width);
   scene.labels.push((p) => key.draw(p, scene.height - key.height));
-  scene.note("reads", turn ? 0 : g.label - 8, y + (turn ? 40 : 46), turn ? "left" : "right");
+  scene.note("reads", turn ? 0 : g.label - 8, y + 46, turn ? "left" : "right");
   if (!turn) scene.note("writes", g.label - 8, y + 64, "right");
   if (!turn && model.chosen.length) scene.note("by itself", g.label - 8, y + 81, "right");
   for (let t = 0; t < n; t++) {
@@ -237,9 +247,10 @@ function chain(scene, model, g) {
         p.text(`s${subscript(t + 1)}`, x, y - 8, { size: 12, weight, color: p.theme.muted });
       if (yours && wide > 60 && t < g.step)
         p.text("yours", x + wide, y - 8, { size: 12, align: "right", color: p.theme.key });
+      if (t === g.step) p.straight(x + wide / 2, y + 37, x + wide / 2, y + 27, { color: p.theme.muted, arrow: true });
       const style = turn ? { turn: -turn, align: "right", most: 52 } : { align: "center", most: pitch - 4 };
       const color = p.theme[t <= g.step ? "ink" : "muted"];
-      p.text(model.tokens[t], x + wide / 2, y + (turn ? 34 : 46), { size: 13, ...style, weight, color });
+      p.text(model.tokens[t], x + wide / 2, y + (turn ? 42 : 46), { size: 13, ...style, weight, color });
       if (turn || t > g.step) return;
       // What it writes, and below it what the model writes without the learner.
       const other = model.own[t] === model.written[t] ? p.theme.ink : p.theme.key;
@@ -258,7 +269,7 @@ function chain(scene, model, g) {
   const at = g.label + g.step * pitch + wide / 2;
   const scores = g.x[1] + g.part / 2;
   const mixed = g.x[3] + g.part / 2;
-  const writes = g.slim ? g.width - 6 : g.width - g.panel / 2;
+  const writes = g.slim ? g.width - 3 : g.width - g.panel / 2;
   const under = g.top + g.high;
   const before = g.step ? at - pitch : g.label - 18;
   const asks = Math.abs(before - scores) < Math.min(24, wide / 2) ? scores : before;
@@ -276,11 +287,17 @@ function chain(scene, model, g) {
     elbow(p, g.ways.query, p.theme.query);
     elbow(p, g.ways.mix, p.theme.value);
     elbow(p, g.ways.write, p.theme.muted);
-    const style = { size: 12, color: p.theme.query, most: mixed - scores - 16 };
-    p.text(`query s${subscript(g.step)}${g.slim ? "" : ", the state before"}`, scores + 8, y - 56, style);
+    const style = {
+      size: 12,
+      color: p.theme.query,
+      align: g.slim ? "right" : "left",
+      most: g.slim ? 0 : mixed - scores - 16,
+    };
+    const words = `query s${subscript(g.step)}${g.slim ? "" : ", the state before"}`;
+    p.text(words, scores + (g.slim ? -8 : 8), y - 56, style);
   });
   g.asks = { under, y };
-  scene.part("decoder", 0, y - LABEL, g.width, LABEL + (turn ? 86 : 64 + WRITES));
+  scene.part("decoder", 0, y - LABEL, g.width, LABEL + (turn ? 92 : 64 + WRITES));
   for (const [name, points] of Object.entries(g.ways))
     for (const [i, to] of points.slice(1).entries()) scene.part([name, "cross-attention"], ...around(points[i], to));
   const start = 1.1 * textWidth(g.slim ? "s₀" : "start, s₀", 12) + 18;
@@ -288,7 +305,7 @@ function chain(scene, model, g) {
     "query",
     ...(g.step ? [before - wide / 2 - 4, y - LABEL, wide + 8, 28 + LABEL] : [asks - start, y - 26, start + 8, 20]),
   );
-  scene.part("query", scores, y - 66, mixed - scores - 8, 18);
+  scene.part("query", ...(g.slim ? [scores - 70, y - 66, 66, 18] : [scores, y - 66, mixed - scores - 8, 18]));
   scene.part("write", at - wide / 2 - 4, y - LABEL, wide + 8, LABEL + (turn ? 28 : 74));
 }
 
@@ -333,22 +350,9 @@ function stepMoves(model, g) {
 }
 
 // The encoder's beat, then for each step: compare, weigh, mix, write (STEP in map_flow.js).
-// A state after the other: the forward half from above, the backward half from below.
-function bothWays(states, { x: [x], part, top, pitch }) {
-  const cols = Array.from({ length: states.cols }, (_, col) => col);
-  const split = (part * cols.filter((col) => entryOf(states, col) < states.width / 2).length) / states.cols;
-  const work = (p, t) => {
-    const left = (states.rows - Math.floor(t * (states.rows + 1))) * pitch;
-    if (left <= 0) return;
-    p.box(x, top + states.rows * pitch - left, split, left, { fill: p.theme.paper, radius: 0 });
-    p.box(x + split, top, part - split, left, { fill: p.theme.paper, radius: 0 });
-  };
-  return Object.assign(work, { open: true });
-}
-
 function recurrentBeats(scene, model, g) {
   const { under, y } = g.asks;
-  const column = (i, from = 0) => [g.x[i] - g.gap - 2, from, g.part + g.gap, under + 4 - from];
+  const column = (i) => [g.x[i] - g.gap - 2, 0, g.part + g.gap, under + 4];
   const past = [0, y - LABEL, g.label + (g.step * (g.width - g.label)) / model.tokens.length - 8, g.deep - 20 + LABEL];
   scene.beat("The encoder reads the sentence in both directions and keeps a state per token.", past, [
     0,
@@ -357,11 +361,10 @@ function recurrentBeats(scene, model, g) {
     under + 4,
   ]);
   scene.moves(bothWays(model.states, g));
-  const write = g.slim
-    ? [g.x[3], g.top, g.width - g.x[3], g.below - g.top]
-    : [g.x[3] + g.part, 0, g.width - g.x[3] - g.part, under + 4];
   const low = [0, under + 4, g.width, g.room - under - 4];
-  const rects = [[...scene.parts.query, column(1)], [column(2)], [column(3, g.slim ? g.below : 0)], [low, write]];
+  const write = g.slim ? low : [g.x[3] + g.part, 0, g.width - g.x[3] - g.part, under + 4];
+  const mixed = g.slim ? scene.parts.context : [column(3)];
+  const rects = [[...scene.parts.query, column(1)], [column(2)], mixed, [low, write]];
   const moves = stepMoves(model, g);
   const [said, own] = [model.written, model.own].map(sentenceOf);
   const same = said === own ? "the same as on its own" : `instead of “${own}”`;

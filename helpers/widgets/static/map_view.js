@@ -227,7 +227,7 @@ class MapView {
     const { model } = this;
     this.trace = readTrace(model.get("_trace"), model.get("_data"));
     this.reads = model.get("_refused") ? "" : model.get("sentence");
-    this.trace.chosen = model.get("chosen").map(([row]) => row);
+    Object.assign(this.trace, { chosen: model.get("chosen").map(([row]) => row), sentence: model.get("sentence") });
     readInsides(this.trace, model.get("_inside"), model.get("_inside_data"));
     this.tour = model.get("_tour").filter(({ leaves }) => !leaves || (model.send && this.trace.reads >= 0));
     for (const stack of this.trace.stacks) stack.left = model.get("left_out");
@@ -316,7 +316,7 @@ class MapView {
     const high = window.innerHeight - (this.scores ? (width < NARROW ? 90 : 44) : 0);
     const free = high - (width >= NARROW ? 290 : trace.encoder && trace.decoder ? 414 : 442);
     const even = rows ? Math.max(high - 366, Math.min(410, free)) : high - 340;
-    const room = width < NARROW ? ROOM - (trace.recurrent ? 60 : 30) : clamp(even, rows ? 240 : ROOM, 640);
+    const room = width < NARROW ? ROOM - (trace.recurrent ? 34 : 30) : clamp(even, rows ? 240 : ROOM, 640);
     const { current } = this;
     // Every depth is as high as the whole model, so that the page stays where it is.
     if (this.measured !== `${width} ${room}`) {
