@@ -789,6 +789,8 @@ def test_a_vits_head_shows_its_weights_on_the_picture(offline, width):
     # Pressing a depth goes on from what was chosen; there the picture chooses the key.
     page.get_by_role("button", name="One number").click()
     expect_at(page, f"“3,5” to “{best}”", "One number")
+    told = f"gives “{best}” \\d+% of its weight: no score is higher than [\\d.]+\\. Press"
+    expect(page.locator(".mm-words")).to_have_text(re.compile(told))  # each number once
     page.get_by_role("button", name="Patch 7,4 as the key").click()
     expect_at(page, "“3,5” to “7,4”", "One number")
     expect(page.locator(".mm-words")).to_contain_text("Press another patch of the picture")

@@ -95,12 +95,15 @@ export function headScene(where, place, width, room, query) {
   scene.beat("The mixtures of all heads, side by side, go through W_O and are added to the stream.", atMixture);
   scene.moves(mixes(head, [x3, head2, wide, g.up], [x3, top2, wide, tall]));
   const others = stack.image ? "Press another patch to see what it takes. " : "";
-  scene.hint = `${saysAbove(g) ? "" : `${does} `}${others}Press a score${where.opens ? ", Q, K or V" : ""} to see how it’s made.`;
+  scene.hint = `${saysAbove(g, does) ? "" : `${does} `}${others}Press a score${where.opens ? ", Q, K or V" : ""} to see how it’s made.`;
   return scene;
 }
 
-// Whether there is room above the weights for what the head does.
-const saysAbove = ({ narrow, x2, x3 }) => !narrow && x3 - x2 > 220;
+// What the head does, in lines, where there is room for them above the weights’ names.
+function saysAbove({ narrow, x2, x3, up }, does) {
+  const lines = wrapped(does, 0.92 * (x3 - x2), 14);
+  return !narrow && x3 - x2 > 220 && 18 * lines.length + 14 <= up && lines;
+}
 
 // The picture with what one query takes, which is chosen by a press.
 function onPicture(scene, { head, stack }, g, query, frame) {
@@ -234,14 +237,12 @@ function headLabels(scene, where, g, queries, keys) {
   for (const [x, y, words, most] of under)
     scene.label(words, x, y + below, { size: 13, color: "muted", align: "center", most });
   if (!g.narrow) {
-    const says = saysAbove(g);
+    const says = saysAbove(g, scene.does);
     // V's name stands to the right.
     const middle = says ? (x2 + x3) / 2 - 36 : x2 + broad / 2;
     formula(scene, middle, g.head + (says ? 4 : g.up * 0.42), broad + (says ? 24 : 10), head);
-    if (says)
-      wrapped(scene.does, 0.92 * (x3 - x2), 14).forEach((line, i) =>
-        scene.label(line, middle, g.head + 32 + 18 * i, { size: 14, weight: 600, align: "center" }),
-      );
+    for (const [i, line] of (says || []).entries())
+      scene.label(line, middle, g.head + 32 + 18 * i, { size: 14, weight: 600, align: "center" });
   }
   scene.labels.push((p) => {
     const y = top2 + (queries.length * high) / 2;

@@ -68,12 +68,13 @@ export function numberScene(where, place, width, room) {
   const chosen = !where.words && query === most.query && key === most.key;
   const next = where.kind === "cross-attention" ? `, and the model writes “${stack.written[query]}” next` : "";
   const share = valueAt(head.weights, query, key);
-  const more = head.weights.data.every((weight) => weight <= share) ? "It is the largest weight of this head. " : "";
-  const why = `In this head, ${names[0]} gives ${names[1]} ${percent(share)} of its weight${next}. ${more}`;
   const weights = rowOf(head.weights, query);
   const best = weights.indexOf(Math.max(...weights));
   const takes = `takes ${percent(weights[best])}`;
-  const scores = `${names[1]} scores ${number(valueAt(head.scores, query, key))}`;
+  const score = number(valueAt(head.scores, query, key));
+  const scores = `${names[1]} scores ${score}`;
+  const because = key === best ? `: no score is higher than ${score}` : "";
+  const why = `In this head, ${names[0]} gives ${names[1]} ${percent(share)} of its weight${next}${because}. `;
   const compared =
     key === best
       ? `${scores}, more than any other, and ${takes}.`
@@ -83,7 +84,7 @@ export function numberScene(where, place, width, room) {
       ? `${scores}. Of its own the model gives ${percent(weights[best])} to “${keys[best]}”; you set 100% on “${head.set}”.`
       : compared;
   else
-    scene.hint = `${chosen ? why : ""}${where.splits ? `What decides this score: the tokens${where.layer ? ", their positions or an earlier layer" : " or their positions"}? Press “Why this weight?” to see.` : `${head.allowed(query, key) ? `${compared} ` : ""}Press another ${stack.image ? "patch of the picture" : "token"} to make it the key.${where.opens && stack.name === "decoder" ? " (“Why this weight?” is on lesson 07’s map: it needs positions that are added, not rotated.)" : ""}`}`;
+    scene.hint = `${chosen ? why : ""}${where.splits ? `What decides this score: the tokens${where.layer ? ", their positions or an earlier layer" : " or their positions"}? Press “Why this weight?” to see.` : `${head.allowed(query, key) && !chosen ? `${compared} ` : ""}Press another ${stack.image ? "patch of the picture" : "token"} to make it the key.${where.opens && stack.name === "decoder" ? " (“Why this weight?” needs added positions, as on lesson 07’s map.)" : ""}`}`;
   return scene;
 }
 
@@ -198,7 +199,7 @@ function outcome(scene, { head, query, key, keys, stack }, place, dot, names, g,
   const base = g.room - (turn ? 66 : image ? Math.min(pitch, 27) + 20 : 24);
   const high = base - g.out - 18;
   const masks = keys.some((_, s) => !head.allowed(query, s));
-  const over = wrapped(`softmax over ${say.all}${masks ? "; grey: masked" : ""}`, image ? g.w : g.left - 12, 13);
+  const over = wrapped(`softmax over ${say.all}${masks ? "; dashed: masked" : ""}`, image ? g.w : g.left - 12, 13);
   const [from2, y, align] = image ? [g.left, g.out + 5, "left"] : [g.left - 10, g.out + 12, "right"];
   over.forEach((words, i) => scene.label(words, from2, y + 16 * i, { size: 13, align }));
   const weights = rowOf(head.weights, query);
@@ -209,9 +210,15 @@ function outcome(scene, { head, query, key, keys, stack }, place, dot, names, g,
       const x = g.left + s * pitch;
       const own = s === key;
       if (!head.allowed(query, s))
-        return p.box(x + 2, base - high, Math.max(2, pitch - 4), high, { fill: p.theme.masked, radius: 2 });
+        return p.box(x + 2.5, base - high, Math.max(2, pitch - 5), high, {
+          edge: p.theme.hatch,
+          dash: [2, 3],
+          radius: 2,
+        });
       const size = Math.max(1, (high * weight) / most);
-      p.box(x + 2, base - size, Math.max(2, pitch - 4), size, { fill: own ? p.theme.query : p.theme.lane, radius: 2 });
+      p.context.globalAlpha = own ? 1 : 0.45;
+      p.box(x + 2, base - size, Math.max(2, pitch - 4), size, { fill: p.theme.query, radius: 2 });
+      p.context.globalAlpha = 1;
       if (pitch > 26 && (weight >= 0.01 || own))
         p.text(own ? exact : digits(weight, 2), x + pitch / 2, base - size - 9, { ...above, weight: own ? 650 : 400 });
     });
