@@ -192,26 +192,28 @@ def _product(scene, query, key, score):
 
 # ---- lesson 08: training beside writing ----------------------------------------------------------
 
-PITCH = 73
-COLUMNS = [116 + PITCH * i for i in range(5)]
-RIGHT = COLUMNS[3] + 35  # where training's decoder ends
+PITCH = 67
+COLUMNS = [107 + PITCH * i for i in range(6)]
+LEFT, RIGHT = COLUMNS[0] - 32, COLUMNS[3] + 32  # where training's decoder begins and ends
 SOURCE = "Une grande gare"
-TOKEN = {"width": PITCH - 4, "height": 30, "bold": False}
+TOKEN = {"width": PITCH - 3, "height": 30, "bold": False}
 SHIFTED, LINES, MASK, PASS, GIVEN, LOSS, MEAN = range(2, 9)  # training's moments; then it writes
-OWN_AT, WRITER_AT, GIVEN_AT = 304, 351, 398  # the rows of writing
+ROW_AT, STEP = 288, 37  # where the first pass of writing is, and how far below is the next
+MEMORY = 62  # how far to the left the encoder's states go for them
 
 
 def training_and_inference_decoder():
     """A film: the encoder reads Une grande gare, for the decoder above, which is in training, and
-    for the one below, which writes. At first both are shown when they are done: training took one
+    for those below, which write. At first both are shown when they are done: training took one
     pass, writing five. Then both begin again. In training the target, A, large, station and eos,
     goes in one place to the right, after bos. Lines lead to the place of each prediction from the
     inputs up to there; that from station to the third is crossed out. One pass predicts A, large,
     train and eos. The third loss is by far the largest. Arrows lead from the mean of the losses
-    back into decoder and encoder, whose weights change. In writing each pass gives one token, which
-    goes in as the next input. The third is train, so train goes in, and the fourth is station, not
-    eos as in training. In the end, arrows lead from each token written round the decoder to the
-    next input.
+    back into decoder and encoder, whose weights change. The passes of writing stand below each
+    other as a staircase. Each decoder is one token wider than the one above, whose output falls
+    into it as the last input. The third output is train, so train goes in, and the fourth is
+    station, not eos as in training. In the end, training's outputs light up all at once, those of
+    writing one after the other, down the stairs.
     """
     translator = load_translator()
     source = translator.encode([SOURCE])
@@ -239,17 +241,17 @@ def training_and_inference_decoder():
         "The third pass gives “train” …",
         "… but now “train” goes in, and what follows is “station”, not <eos>.",
         "“A large train station” isn't the target, but it's a fine translation.",
-        f"Each token had to wait for the one before: {len(own)} tokens, {len(own)} passes.",
+        "Training has all its inputs at once. In writing, each input is the output of the pass "
+        f"before: {len(own)} tokens, {len(own)} passes.",
     ]
-    return film([_both(wanted, guessed, losses, own, *moment) for moment in enumerate(told)], 432)
+    return film([_both(wanted, guessed, losses, own, *moment) for moment in enumerate(told)], 454)
 
 
 def _both(wanted, guessed, losses, own, moment, caption):
     now = moment or MEAN + len(own)  # at first both are done, and then they begin again
-    passes = min(max(now - MEAN, 0), len(own))
-    meant = {LOSS: 2, MEAN + 3: 2, MEAN + 4: 3}.get(moment)
+    passes, done = min(max(now - MEAN, 0), len(own)), moment == MEAN + 6
     scene = Scene(
-        caption, 1.8 if moment else 3.6, key=moment in (0, MASK, GIVEN, LOSS, MEAN, 9, 12, 14)
+        caption, 1.8 if moment else 3.6, key=moment in (0, MASK, GIVEN, LOSS, MEAN, 12, 14)
     )
     scene.text(
         "title", 3, 18, f"training{': 1 pass' * (now >= PASS)}", "query", TEXT, "start", True
@@ -258,9 +260,9 @@ def _both(wanted, guessed, losses, own, moment, caption):
     for name, y, colour, since in rows:
         if now >= since and (moment or name != "loss"):
             scene.text(name, 3, y, name, colour, anchor="start", room=68)
-    _encoder(scene, passes)
+    _encoder(scene, passes, moment)
     lit = {LINES: 2, MASK: 2, GIVEN: 3}.get(moment)  # the token whose inputs are meant
-    _decoder(scene, "training", "query", 164, 4, lit, now >= LINES and now != MEAN)
+    _decoder(scene, lit, now >= LINES and now != MEAN)
     if now >= SHIFTED:
         for i, word in enumerate(["<bos>", *wanted[:-1]]):
             full, faint = i == 3 and moment in (GIVEN, MEAN + 4), (i, moment) == (3, MASK)
@@ -274,12 +276,12 @@ def _both(wanted, guessed, losses, own, moment, caption):
         x, wrong, part = COLUMNS[i], moment == LOSS and i == 2, 35 * loss / max(losses)
         scene.card(f"target {i}", x, 45, word, "query", full=wrong, **TOKEN)
         if now >= PASS:
-            full = wrong or (moment == MEAN + 4 and i == 3)
+            full = wrong or done or (moment == MEAN + 4 and i == 3)
             scene.card(f"guess {i}", x, 116, guessed[i], "key", full=full, start=(x, 162),
-                       when=(0, 1 if moment else 0.15), **TOKEN)  # fmt: skip
+                       when=(0, 1 if moment == PASS else 0.15), **TOKEN)  # fmt: skip
         if moment >= LOSS:
             scene.text(f"loss of {i}", x, 87, f"{loss:.1f}", "result", bold=True, room=30)
-            scene.rect(f"loss {i}", x - 33, 98 - part, 14, part, "result", round=0,
+            scene.rect(f"loss {i}", x - 31, 98 - part, 14, part, "result", round=0,
                        start={"y": 98, "height": 0})  # fmt: skip
     if moment >= MEAN:
         mean = f"mean loss {sum(losses) / len(losses):.1f}"
@@ -292,65 +294,67 @@ def _both(wanted, guessed, losses, own, moment, caption):
             scene.shapes[name] |= {"fill": "result", "stroke": "result", "tint": 0.35}
         scene.text("change", (COLUMNS[1] + COLUMNS[2]) / 2, 170, "the weights change", "result",
                    bold=True, when=(0.6, 1))  # fmt: skip
-    scene.line("rule", [(4, 246), (456, 246)], "edge")
-    _written(scene, own, meant, passes, moment)
+    many = {0: f": {len(own)} passes to come", 1: ": 1 pass"}.get(passes, f": {passes} passes")
+    scene.text("writing", 3, 252, f"writing{many}", "key", anchor="start", bold=True)
+    scene.text("bars", 476, ROW_AT + 6, "bar: decoder and its input", "muted", anchor="end")
+    for i in range(len(own)):
+        _pass(scene, i, own, passes, moment, done)
     return scene
 
 
-def _encoder(scene, passes):
-    """Draw the source, and the encoder that gives it to the decoder of training, and of writing."""
+def _encoder(scene, passes, moment):
+    """Draw the source, and the encoder that gives its states to training and to every pass."""
     for i, word in enumerate(["source", *SOURCE.split()]):
         scene.text(f"source {i}", 439, 54 + 24 * i, word, "ink" if i else "muted", room=74)
     scene.rect("encoder", 400, 140, 79, 48, "muted", "muted", 0.15)
     scene.text("encoder name", 439.5, 170, "encoder", "muted", room=70)
     scene.arrow("memory", 399, 176, RIGHT + 2, 176, "muted", head=9)
-    if passes:
-        scene.line("memory down", [(471, 189), (471, WRITER_AT)], "muted", 3)
-        scene.arrow("memory on", 472, WRITER_AT, COLUMNS[passes - 1] + 37, WRITER_AT, "muted",
-                    head=9, when=(0.5, 0.65))  # fmt: skip
+    low = ROW_AT + STEP * (passes - 1) if passes else 262
+    way = [(440, 189), (440, 262), (MEMORY, 262), (MEMORY, low)]
+    scene.line("memory on", way, "muted", 3, when=(0, 0.3 if moment else 0.8))
 
 
-def _written(scene, own, meant, passes, moment):
-    """Draw the passes so far; the last word goes in, and the decoder gets wider."""
-    many = {0: f": {len(own)} passes to come", 1: ": 1 pass"}.get(passes, f": {passes} passes")
-    scene.text("writing", 3, 271, f"writing{many}", "key", anchor="start", bold=True)
-    scene.text("written", 3, OWN_AT + 6, "output", "key", anchor="start", room=68)
-    if not passes:
-        scene.rect("to come", COLUMNS[0] - 35, OWN_AT - 15, 5 * PITCH - 3, 30, "none", "edge")
-        for i, x in enumerate(COLUMNS):
-            scene.text(f"pass {i}", x, OWN_AT + 6, f"pass {i + 1}", "muted", room=62)
-        return
-    chained, lit = moment == MEAN + 6, passes - 1 if moment else None
-    _decoder(scene, "writing", "key", WRITER_AT, passes, None if chained else lit, True)
-    for i, word in enumerate(["<bos>", *own[: passes - 1]]):
-        x, enter, leave = COLUMNS[i], (0, 0.5), (0.65, 1)
-        if not moment:  # one pass after the other
-            enter, leave = (0.2 * i, 0.2 * i + 0.1), (0.2 * i + 0.1, 0.2 * i + 0.2)
-        full, come = i == lit and moment == MEAN + 4, i and (COLUMNS[i - 1], OWN_AT)
-        scene.card(f"given {i}", x, GIVEN_AT, word, "key", full=full, start=come, when=enter,
-                   **TOKEN)  # fmt: skip
-        scene.card(f"own {i}", x, OWN_AT, own[i], "key", full=meant == i == passes - 1,
-                   start=(x, WRITER_AT), when=leave, **TOKEN)  # fmt: skip
-        if chained and i:  # each token is the next input; the way there is round the decoder
-            turn, (above, below) = {"when": (0.2 * i - 0.2, 0.2 * i)}, (OWN_AT - 22, GIVEN_AT + 27)
-            before = COLUMNS[i - 1]
-            way = [(before, OWN_AT - 16), (before, above), (76, above), (76, below), (x, below)]
-            scene.line(f"chain {i}", way, "key", 2.5, **turn)
-            scene.arrow(f"into {i}", x, below + 1, x, GIVEN_AT + 16, "key", 2.5, 9, **turn)
-
-
-def _decoder(scene, name, colour, y, width, lit, lines):
-    """Draw a decoder: which inputs, below it, each of its tokens sees, those of one token `lit`."""
-    box = COLUMNS[0] - 35, y - 24, PITCH * width - 3, 48
-    how = {"when": (0.2, 0.6)} if name == "training" else {"when": (0.5, 0.65)}
-    scene.rect(f"{name} decoder", *box, "muted", "muted", 0.15, **how)
-    scene.text(f"{name} name", 3, y + 6, "decoder", "muted", anchor="start", room=68)
-    scene.text(f"{name} inputs", 3, y + 54, "input", colour, anchor="start", room=68)
-    for i in range(width if lines else 0):
-        strong = {"stroke": colour, "line": 4} if i == lit else {"opacity": 0.45}
+def _decoder(scene, lit, lines):
+    """Draw training's decoder: which inputs, below it, each place sees, those of one `lit`."""
+    scene.rect("training decoder", LEFT, 140, RIGHT - LEFT, 48, "muted", "muted", 0.15)
+    for name, y, colour in ("decoder", 170, "muted"), ("input", 218, "query"):
+        scene.text(f"training {name} name", 3, y, name, colour, anchor="start", room=68)
+    for i in range(4 if lines else 0):
+        strong = {"stroke": "query", "line": 4} if i == lit else {"opacity": 0.45}
         for j in range(i + 1):
-            ends = [(COLUMNS[j], y + 22), (COLUMNS[i], y - 22)]
-            scene.line(f"{name} sees {i} {j}", ends, **strong, **how)
+            ends = [(COLUMNS[j], 186), (COLUMNS[i], 142)]
+            scene.line(f"training sees {i} {j}", ends, **strong, when=(0.2, 0.6))
+
+
+def _pass(scene, i, own, passes, moment, done):
+    """Draw a pass of writing: a decoder with its inputs, its output, and the way from the last."""
+    y, begun = ROW_AT + STEP * i, i < passes
+    since, part = (0.2 * i, 0.2) if not moment or done else (0, 1)  # one pass after the other
+
+    def turn(start, end):
+        return {"when": (since + part * start, since + part * end)}
+
+    scene.text(f"pass {i}", 3, y + 6, f"pass {i + 1}", "ink" if begun else "muted", anchor="start",
+               room=54)  # fmt: skip
+    wide, ink = PITCH * (i + 1) - 3, "muted" if begun else "edge"
+    scene.rect(f"decoder {i}", LEFT, y - 13, wide, 26, "muted", ink, 0.15 * begun, **turn(0, 0.4))
+    if not begun:
+        return
+    scene.arrow(f"memory {i}", MEMORY, y, LEFT - 1, y, "muted", head=9, **turn(0.2, 0.4))
+    meant = (moment, i) in ((MEAN + 3, 2), (MEAN + 4, 3))
+    for j, word in enumerate(["<bos>", *own[:i]]):  # all inputs once more, and the new one
+        come = {"start": {"y": y - STEP + 6}} if i else {}
+        if j < i:
+            scene.text(f"given {i} {j}", COLUMNS[j], y + 6, word, room=58, **come, **turn(0, 0.4))
+    come = (COLUMNS[i], y - STEP) if i else None
+    token = TOKEN | {"height": 22, "width": PITCH - 7}
+    scene.card(f"given {i}", COLUMNS[i], y, word, "key", full=meant and i == 3, start=come, **token,
+               **turn(0, 0.4))  # fmt: skip
+    if i:
+        scene.arrow(f"into {i}", COLUMNS[i], y - STEP + 14, COLUMNS[i], y - 12, "key", 4, 9,
+                    **turn(0, 0.2))  # fmt: skip
+    scene.card(f"own {i}", COLUMNS[i + 1], y, own[i], "key", full=meant or done,
+               start=(COLUMNS[i], y), **TOKEN | {"height": 26}, **turn(0.5, 0.9))  # fmt: skip
 
 
 PICTURES = [self_attention_filling, training_and_inference_decoder]

@@ -88,6 +88,13 @@ def film(scenes: list, height: int) -> dict:
     Each lasts as long as its caption takes to read at 200 words a minute, and its movement, which
     begins while the caption is read.
     """
+    way = {"start": None, "when": None}
+    for before, after in zip(scenes, scenes[1:], strict=False):
+        for name in before.shapes.keys() & after.shapes.keys():
+            old, new = before.shapes[name], after.shapes[name]
+            new.pop("start", None)  # it comes from where it was
+            if old | way == new | way:  # and stays there
+                new.pop("when", None)
     timed = [_timed(scene, i == 0) for i, scene in enumerate(scenes)]
     return {"width": STAGE, "height": height, "scenes": timed}
 

@@ -194,13 +194,17 @@ def test_training_and_writing_differ_where_the_caption_says_so():
     assert scenes[6]["training 3"]["fill"] == "query"  # told before the loss goes back
     assert whole["writing"]["text"] == "writing: 5 passes"  # done, before it is explained
     assert not any(name.startswith(("mean", "loss")) for name in whole)
-    box = scenes[-1]["writing decoder"]  # time runs round it, and not back through it
+    stairs = scenes[-1]  # all passes stand there, and each output falls into the next one
+    wide = [stairs[f"decoder {i}"]["width"] for i in range(5)]
+    assert wide == sorted({*wide})
     for i in range(1, 5):
-        way = scenes[-1][f"chain {i}"]["points"]
-        for x, y in zip(way[::2], way[1::2], strict=True):
-            assert x < box["x"] or not box["y"] <= y <= box["y"] + box["height"]
+        out, into = stairs[f"own {i - 1}.text"], stairs[f"given {i}.text"]
+        assert (out["text"], out["x"]) == (into["text"], into["x"])
+        assert (stairs[f"into {i}"]["x"], stairs[f"into {i}"]["angle"]) == (into["x"], 90)
+        assert stairs[f"own {i}"]["when"][0] >= stairs[f"own {i - 1}"]["when"][1]
+    assert len({tuple(stairs[f"guess {i}"]["when"]) for i in range(4)}) == 1  # training's at once
     assert all(scene["writing"]["text"] == "writing: 5 passes to come" for scene in scenes[1:9])
-    assert shapes["training 0"]["y"] < shapes["rule"]["points"][1] < shapes["writing"]["y"]
+    assert shapes["training 0"]["y"] < shapes["writing"]["y"] < shapes["decoder 0"]["y"]
     assert {"training sees 0 0", "blocked"} < scenes[4].keys()
     assert "guess 0" not in scenes[4]  # no answer is there before it is hidden
     names = ("training 3", "guess 3", "given 3", "own 3")  # input and output of both
