@@ -364,21 +364,18 @@ class DecodingExplorer(TranslatedSentence):
         """Write the finished sentences with their scores."""
         sheet.text(0, y, "Finished", INK, bold=True)
         sheet.text(396, y, "log-prob. / penalty = score", GREY, anchor="end")
-        winner, *others = self.numbers["finished"]
-        # First of them, what would win without the penalty: `tell` names it.
-        likeliest = max(self.numbers["finished"], key=lambda one: one.log_prob)
-        others.sort(key=lambda one: one is not likeliest)
-        rows, room = [(winner, ["the winner"])], HEIGHT - y - 24
-        for one in others:
+        finished = self.numbers["finished"]
+        likeliest = max(finished, key=lambda one: one.log_prob)  # `tell` names it
+        listed = sorted(finished, key=lambda one: (one is not finished[0], one is not likeliest))
+        for i, one in enumerate(listed):
             lines = wrap(self._translator.tokenizer.decode(one.ids), 40) or ["(nothing)"]
+            lines = lines if i else ["the winner"]
             lines += [""] * (len(lines[-1]) > 13)  # the sums stand in the last
-            room -= 24 * len(lines)
-            if room >= 0 or len(rows) == 1:
-                rows.append((one, lines))
-        for one, lines in sorted(rows, key=lambda row: row[0].score, reverse=True):
+            if i > 1 and y + 24 * len(lines) > HEIGHT:
+                break
             for line in lines:
                 y += 24
-                sheet.text(0, y, line, PURPLE if one is winner else INK, bold=one is winner)
+                sheet.text(0, y, line, PURPLE if i == 0 else INK, bold=i == 0)
             norm = decoding.length_norm(len(one.ids), self.length_penalty)
             sums = f"{number(one.log_prob, 3)} / {number(norm, 3)} = {number(one.score, 3)}"
             sheet.text(396, y, sums, GREY, anchor="end")

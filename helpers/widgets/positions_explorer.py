@@ -71,17 +71,13 @@ class PositionExplorer(Explorer):
                 f"p = {self.position}, and again {self.shift} further on.",
                 slow or asked,
             )
-        asked = {
-            (False, False): "Does it depend on k, or on the pair?",
-            (True, False): "It depends on k. Does it depend on the pair, too?",
-            (False, True): "It depends on the pair. Does it depend on k, too?",
-            (True, True): slow or "It depends on k and on the pair.",
-        }
-        changed = tuple(getattr(self, name) != self._start[name] for name in ("shift", "pair"))
+        asked = "It doesn’t depend on p. Does it depend on k, or on the pair?"
+        if self.shift != self._start["shift"] and self.pair != self._start["pair"]:
+            asked = f"It doesn’t depend on p, only on k and on the pair. {slow}".rstrip()
         return (
             f"From any p, {self.shift} on: pair {self.pair} moves by {first}, "
             f"pair {pairs[1]} by {other}.",
-            f"It doesn’t depend on p. {asked[changed]}",
+            asked,
         )
 
     def draw(self):
@@ -113,9 +109,7 @@ class PositionExplorer(Explorer):
         dots.ticks(up=(0, self.width // 4, self.width // 2))
         sheet.text(400, 18, f"p · p = {number(near[self.position])}", GREY, anchor="end")
         dots.curve(range(N_POSITIONS), near.tolist(), PURPLE, 2.5)
-        dots.dot(self.position, near[self.position].item(), 8, PURPLE)
-        self._mark_later(dots, near, PURPLE)
-        self._handle(sheet, "Position p")
+        self._handle(dots, "Position p", (near, PURPLE))
         return sheet
 
     def _draw_waves(self):
@@ -136,23 +130,21 @@ class PositionExplorer(Explorer):
             if fine > 1:
                 for p, height in enumerate(heights.tolist()):
                     waves.dot(p, height, 3, colour)
-            waves.dot(self.position, heights[self.position].item(), 8, colour)
-            self._mark_later(waves, heights, colour)
-        self._handle(sheet, "Position p, on the waves")
+        curves = zip(found["two"].T, (colour for _, colour in WAVES), strict=True)
+        self._handle(waves, "Position p, on the waves", *curves)
         return sheet
 
-    def _mark_later(self, plot, heights, colour):
-        """Draw a ring at p + k; beyond the last position it has no radius."""
-        later = min(self.position + self.shift, N_POSITIONS - 1)
-        radius = 6 if later == self.position + self.shift else 0
-        plot.sheet.dot(plot.x(later), plot.y(heights[later].item()), radius, "white", colour, 3)
-
-    def _handle(self, sheet, label):
-        """Make a plot's whole width a handle of p, and write below where that is."""
-        bottom, later = sheet.height - 10, self.position + self.shift
-        words = f"↔ position p = {self.position}, {'○ ' * (later < N_POSITIONS)}p + k = {later}"
-        sheet.text(LEFT, bottom, 0, GREY)
-        sheet.text(200 + LEFT / 2, bottom, words, PURPLE, anchor="middle", bold=True)
+    def _handle(self, plot, label, *curves):
+        """Make a plot's whole width a handle of p, and mark p and p + k on (heights, colour)s."""
+        sheet, later = plot.sheet, self.position + self.shift
+        bottom, beyond = sheet.height - 10, later >= N_POSITIONS
+        for heights, colour in curves:
+            plot.dot(self.position, heights[self.position].item(), 8, colour)
+            ring = plot.x(later), plot.y(heights[min(later, N_POSITIONS - 1)].item())
+            sheet.dot(*ring, 0 if beyond else 6, "white", colour, 3)
+        words = f"↔ p = {self.position}, {'' if beyond else '○ '}p + k = {later}"
+        sheet.text(LEFT, bottom, "position 0", GREY)
+        sheet.text(250, bottom, words, PURPLE, anchor="middle", bold=True)
         sheet.text(400, bottom, N_POSITIONS - 1, GREY, anchor="end")
         drag = track("x", "position", (LEFT, 400), (0, N_POSITIONS - 1), self.position, step=1)
         sheet.handle(LEFT, 28, 400 - LEFT, bottom - 50, label, str(self.position), drag)

@@ -118,14 +118,13 @@ class SoftmaxTemperature(Explorer):
             plot.curve(across.tolist(), curves[:, i].tolist(), colour, 2.5, dash)
         now = math.log(self.temperature)
         sheet.line(plot.x(now), 32, plot.x(now), 342, INK, 2, "4 4")
-        dots = []  # on the line; one that another would hide is a ring around it
+        dots, above, radius = [], -math.inf, 5  # one that would be hidden is a ring around others
         for weight, colour in sorted(zip(found["weights"].tolist(), COLOURS, strict=True))[::-1]:
-            y, radius = plot.y(weight), 5
-            if dots:
-                radius = max(radius, dots[-1][1] + 3.5 - (y - dots[-1][0]))
-            dots.append((y, radius, colour))
-        for y, radius, colour in reversed(dots):
-            sheet.dot(plot.x(now), y, radius, colour, line=1)
+            y = plot.y(weight)
+            above, radius = y, max(5, radius + 3.5 - (y - above))
+            dots.append((plot.x(now), y, radius, colour))
+        for dot in reversed(dots):
+            sheet.dot(*dot, line=1)
         pull = track("x", "temperature", (40, 388), (0.02, 10), self.temperature, log=True)
         sheet.handle(40, 32, 348, 310, "Temperature, pulled", number(self.temperature), pull)
         return sheet
