@@ -1081,6 +1081,15 @@ def test_in_jupyterlab_a_head_is_switched_off_and_both_translations_stand_there(
     assert "Each number is how many percentage points" in painted  # with a head off, too
     assert "…" not in painted
     assert not re.search(r"[|]0[|][^|]+[|][→↓]", painted)  # no word changes for nothing
+    page.set_viewport_size({"width": 390, "height": 844})
+    open_(page, "^Layer$")  # whose words are long
+    expect(strip).to_contain_text("(“pre-norm”).")
+    page.wait_for_timeout(500)
+    box = page.locator(".mm-words")
+    assert box.evaluate("box => box.scrollHeight <= box.clientHeight")
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.keyboard.press("Escape")
+    open_(page, "^Which heads matter")
     open_(page, "^Decoder layer 1, cross-attention, head 3: switch it off")
     expect(strip).to_contain_text("Without 2 heads")
     press(page, "Escape")

@@ -272,6 +272,9 @@ export class Bars {
     this.told = words;
     this.without.show(!plays && stop < 0 && !this.view.said && !(follow && !place));
     span.hidden = !this.without.strip.hidden;
+    // A picture that scrolls leaves what stands there without a head the room that it needs.
+    const grown = span.hidden && this.words.offsetHeight - parseFloat(getComputedStyle(this.words).minHeight);
+    this.view.root.style.setProperty("--grown", `${Math.max(0, grown)}px`);
     this.foot.classList.toggle("mm-touring", stop >= 0);
   }
 }

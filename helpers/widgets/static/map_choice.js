@@ -26,6 +26,25 @@ export const choosing = {
     this.hear(sentence === read && !whole ? refused : "The model is reading your sentence …");
     this.set({ sentence: whole || sentence });
   },
+  // What was asked for is there.
+  renew() {
+    this.pause(); // what plays belongs to the picture before
+    this.read();
+    this.measured = this.before = this.sought = this.came = null;
+    this.bars.left = -1;
+    const sentence = this.model.get("sentence");
+    if (this.choosing || this.trace.drawnAt) return this.goesOn();
+    this.lost = null;
+    if (this.trace.image) return this.hear(this.judged(this.trace.reads));
+    this.say(`Now the model reads: ${sentence}`);
+    this.hear(remarkOn(sentence, this.trace.stacks[0]?.tokens || []));
+  },
+  // What is said of a sentence stands where words stand, until something else is done.
+  hear(words) {
+    this.said = words;
+    if (words) this.say(words);
+    this.redraw();
+  },
   choose(rank) {
     const { current, trace } = this;
     const other = () => sentenceOf(trace.written.with(current, trace.candidates[current][rank][0]));

@@ -4,7 +4,7 @@ import { THEMES } from "./colour.js";
 import { intoView, isDark, make, onTheme, onWidth, shieldKeys, eachFrame } from "./page.js";
 import { lossesOf } from "./map_answer.js";
 import { belowOf } from "./map_below.js";
-import { choosing, remarkOn } from "./map_choice.js";
+import { choosing } from "./map_choice.js";
 import { beatAt, rowAt } from "./map_flow.js";
 import { Bars } from "./map_bars.js";
 import { lightOf } from "./map_light.js";
@@ -237,24 +237,6 @@ class MapView {
     for (const { head } of model.get("off").map((place) => readPlace(place, this.trace)))
       for (const one of [head, head.weights, head.context]) one.off = true;
   }
-  renew() {
-    this.pause(); // what plays belongs to the picture before
-    this.read();
-    this.measured = this.before = this.sought = this.came = null;
-    this.bars.left = -1;
-    const sentence = this.model.get("sentence");
-    if (this.choosing || this.trace.drawnAt) return this.goesOn();
-    this.lost = null;
-    if (this.trace.image) return this.hear(this.judged(this.trace.reads));
-    this.say(`Now the model reads: ${sentence}`);
-    this.hear(remarkOn(sentence, this.trace.stacks[0]?.tokens || []));
-  }
-  // What is said of a sentence stands where words stand, until something else is done.
-  hear(words) {
-    this.said = words;
-    if (words) this.say(words);
-    this.redraw();
-  }
 
   // ---- the tour ----------------------------------------------------------------------------
 
@@ -339,7 +321,8 @@ class MapView {
     const height = Math.max(this.height, this.scene.height);
     this.scrolls = rows && height > seen + 30;
     // Below it there's a line that says what is out of sight, or above it the small picture does.
-    this.frame.style.maxHeight = this.scrolls ? `${Math.min(seen - (small || 28), this.scene.fold ?? seen)}px` : "";
+    const most = Math.min(seen - (small || 28), this.scene.fold ?? seen);
+    this.frame.style.maxHeight = this.scrolls ? `calc(${most}px - var(--grown, 0px))` : "";
     const light = lightOf(this);
     this.stage.show(this.scene, this.theme, { ...light, height });
     this.bars.show();
