@@ -9,6 +9,7 @@ from explorer_promises import check_that_every_change_shows, check_the_still_pic
 from helpers.data.corpus import toy_corpus
 from helpers.data.toy_reference import follows_grammar, reference
 from helpers.models.seq2seq import Seq2Seq, Seq2SeqConfig
+from helpers.plots import GREY
 from helpers.pretrained.recurrent_trace import greedy_traces
 from helpers.pretrained.toy_models import load_toy
 from helpers.text.tokenization import BOS, EOS, WordVocabulary
@@ -117,6 +118,7 @@ def test_they_open_where_the_look_is_about_to_go_back_and_where_too_few_numbers_
     assert w.opening() == {"output_step": 2}
     w.traces = lambda: [{"weights": torch.eye(4)}]
     assert w.opening() == {"output_step": 1}
+    assert rnn(step=3).step == 3
     w = rnn(kept=20)
     # Half is enough, a quarter isn't.
     w.traces = lambda kept: [{"target": "the cat" if k > 9 else "the dog"} for k in kept]
@@ -157,10 +159,10 @@ def test_a_squeezed_context_keeps_its_largest_numbers_and_nothing_else():
     assert len(heights) == 2  # the control stays where the hand is, however much is written
     w.step = n = len(w.numbers["source"]) + 1
     assert "two last states, 10 numbers each, form the context: 0 of 20" in w.tell()[0]
-    words = len(w.numbers["stays"]) + len(w.numbers["target"])
+    words = len(w.numbers["target"])
     assert w.svg.count(">·<") == words  # nothing is told before it's written
     w.step = n + 2
-    assert w.svg.count(">·<") == words - 4
+    assert w.svg.count(">·<") == words - 2
     w.kept = 5  # what is lost is seen at the end
     assert w.step == w.controls["step"].max
     last = w.numbers["last"]
@@ -174,25 +176,35 @@ def test_a_squeezed_context_keeps_its_largest_numbers_and_nothing_else():
 def test_the_right_translation_decides_what_is_kept_even_with_all_numbers():
     gru = load_toy("gru")
     w = RNNStepper(gru.model, gru.source, gru.target, "la grande fille chante .", kept=128)
-    said = "With 128 of 128 numbers, 3 of 4 words are kept and 1 is wrong."
-    told = "Even all 128 numbers lose “girl”; fewer sometimes don’t."
+    said = "128 numbers keep 3 of 4 words and add 1 other."
+    told = "Even all 128 lose “girl”: the model’s own mistake."
     assert (w.tell(), w.numbers["stays"][2][-1]) == ((said, told), False)
     assert any(w.numbers["stays"][2])  # fewer keep it
     assert re.search(f'{BAD}" [^>]*>turtle<', w.svg)
+    assert re.search(f'{GREY}" [^>]*>girl<', w.svg)
+    assert "grey: the model’s own" in w.svg
+    w.kept = 1  # too few, whatever the model can do
     assert re.search(f'{BAD}" [^>]*>girl<', w.svg)
     w.controls["sentence"].value = "le garçon fatigué dort dans le jardin."
-    assert w.tell()[1] == "Even all 128 numbers lose “tired”; fewer sometimes don’t."
+    assert w.tell()[1] == told.replace("girl", "tired")
     w.controls["sentence"].value = "Le chat noir dort."  # nothing to type before the stop
     assert (w.sentence, w.numbers["target"][-2:]) == ("Le chat noir dort .", [".", "<eos>"])
     right = w.numbers["right"]
-    for kept in range(129):
+    for kept in reversed(range(129)):
         w.kept = kept
         odd = w.numbers["target"][:-1] != w.numbers["whole"]
         assert odd is not right[kept]
-        said = "Found:" if right.index(True) == kept else "Drag the dot:"
-        if any(right[:kept]) and odd:
-            said = f"Fewer do better: with {kept - 1 - right[:kept][::-1].index(True)},"
-        assert w.tell()[1].startswith(said if kept else "Nothing gets through,")
+        best = min(k for k in range(kept, 129) if right[k])
+        said = f"Your best: {best} numbers." if best < 128 else "Drag the dot:"
+        said = said if right.index(True) < best else f"Found: {best} numbers keep every word"
+        assert w.tell()[1].startswith(said if kept else "Nothing gets through:")
+    w.take({"sentence": "la femme voit le chat noir .", "kept": 128})
+    assert w.tell()[1].startswith("Even all 128 lose “black”. How few")
+    for w.kept, said in (53, "Your best: 53"), (128, "Fewer did better: with 53,"):
+        assert w.tell()[1].startswith(said)
+        assert ">best: 53<" in w.svg
+    w.reset()
+    assert ">best: 53<" not in w.svg
     for sentence in "le chat dort", "chat .", "dort le chat .", "le chat dort dort .":
         w.sentence = sentence
         assert "doesn’t know sentences of this form" in w.tell()[1]

@@ -6,8 +6,9 @@ import traitlets
 from matplotlib.colors import ListedColormap
 
 from helpers.data.toy_reference import follows_grammar, reference
-from helpers.plots import BLUE, GREY, INK, PURPLE, SIGNED
+from helpers.plots import BLUE, GREEN, GREY, INK, PURPLE, SIGNED
 from helpers.pretrained.recurrent_trace import greedy_traces
+from helpers.widgets.colours import LIGHT
 from helpers.widgets.readable import odd_ones
 from helpers.widgets.sentence_explorer import SentenceExplorer
 from helpers.widgets.svg import BAD, PALE, RULE, Sheet, shade, share, track
@@ -19,9 +20,10 @@ WIDE, TOP, PITCH = 418, 62, 34  # pixels: the network, its first row, and to the
 # that a phone shows all of it at once.
 DOWN, UP, NECK, BUS, OUT, WRITTEN = 92, 140, 190, 263, 276, 322
 BOX, ACROSS, EACH = (56, 128), 36, 6  # the context's size, a state's, and its numbers in view
-LEFT, RIGHT, STRIP = 104, 308, 22  # pixels: where numbers are let through, and from word to word
+LEFT, RIGHT, STRIP = 104, 308, 28  # pixels: where numbers are let through, and from word to word
 ENDS = ".", "<eos>"
-FATE = ListedColormap([BAD, BLUE], "fate")  # of a word: lost or written
+# Of a word: lost, written, or lost however many more numbers get through.
+FATE = ListedColormap([BAD, BLUE, LIGHT["hatch"]], "fate")
 
 
 def draw_cells(sheet, x, y, values, frame, size, columns=EACH):
@@ -137,12 +139,16 @@ class RNNStepper(SentenceStepper):
 
     def build(self):
         self.words("sentence", "Sentence", wide=True, known=self.known_words())
+        self.kept = min(self.kept, self._model.config.d_hidden)
         self.observe(lambda _: self.set_trait("step", LAST), names=["sentence", "kept"])
         self.play("step", "Step", interval=1100)
 
     def reset(self, *_):
         super().reset()
         self.step = self._start["step"]  # another sentence or `kept` has led to the end
+
+    def forget(self):
+        self._best = {}  # by the sentence: the fewest numbers tried that keep every word
 
     def squeezed(self) -> list[dict]:
         """Translate with none of the context's numbers getting through, with one, … with all."""
@@ -168,6 +174,9 @@ class RNNStepper(SentenceStepper):
         words = [i for i, word in enumerate(whole) if word not in ENDS]
         found["stays"] = {i: [i not in each["lost"] for each in traces] for i in words}
         found["right"] = [not each["lost"] and not each["new"] for each in traces]
+        if found["right"][self.kept]:
+            self._best[self.sentence] = min(self.kept, self._best.get(self.sentence, self.kept))
+        found["best"] = self._best.get(self.sentence)
         found["rows"] = max(len(each["target"]) for each in traces)
         found["n_written"] = max(self.step - n_source - 1, 0)
         return found
@@ -199,37 +208,41 @@ class RNNStepper(SentenceStepper):
             chance, read = share(found["probabilities"][t].max()), found["input"][t]
             said = f"The decoder reads “{read}” and the context, and updates its state."
             return said, f"The likeliest next token is “{target[t]}”, with probability {chance}."
-        words, wrong = len(found["stays"]), len(found["new"])
-        kept = f"{words - len(found['lost'])} of {words} words are kept"
-        wrong = f" and {wrong} {'is' if wrong == 1 else 'are'} wrong" if wrong else ""
-        return f"With {self.kept} of {size} numbers, {kept}{wrong}.", self._asked()
+        words, wrong, one = len(found["stays"]), len(found["new"]), self.kept == 1
+        n, numbers = words - len(found["lost"]), f"number{' keeps' if one else 's keep'}"
+        wrong = f" and add{'s' * one} {wrong} other{'s' * (wrong > 1)}" if wrong else ""
+        return f"{self.kept} {numbers} {n} of {words} words{wrong}.", self._asked()
 
     def _asked(self):
         """Ask how few numbers suffice; say what is found. No answer moves what is below it."""
-        found, right = self.numbers, self.numbers["right"]
+        found, right, best = self.numbers, self.numbers["right"], self.numbers["best"]
         if not follows_grammar(found["source"][:-1]):
             return "The model doesn’t know sentences of this form. Try one like “le chat dort.”"
         if not self.kept:
-            return "Nothing gets through, so whatever is right is right by chance."
-        never = {found["whole"][i]: stay for i, stay in found["stays"].items() if not stay[-1]}
+            return "Nothing gets through: what is right is so by chance."
+        never = [found["whole"][i] for i, stay in found["stays"].items() if not stay[-1]]
+        lost = " and ".join(f"“{word}”" for word in never)
+        lost = lost if len(lost) < 20 else f"{len(never)} words"
+        even = f"Even all {len(right) - 1} lose {lost}"
         if never and not any(right):
-            lost = " and ".join(f"“{word}”" for word in never)
-            lost = lost if len(lost) < 30 else f"{len(never)} words"
-            smaller = any(any(stay[1:]) for stay in never.values())
-            some = "; fewer sometimes don’t" if smaller else ""
-            return f"Even all {len(right) - 1} numbers lose {lost}{some}."
-        if any(right[: self.kept]) and not right[self.kept]:
-            fewer = max(k for k in range(self.kept) if right[k])
-            return f"Fewer do better: with {fewer}, every word is right."
-        if right[self.kept] and not any(right[: self.kept]):
-            return "Found: no smaller number keeps every word."
-        return "Drag the dot: how few numbers keep every word?"
+            return f"{even}: the model’s own mistake{'s' * (len(never) > 1)}."
+        if best is None or best == len(right) - 1:
+            how = f"{even}. How" if never else "Drag the dot: how"
+            return f"{how} few numbers keep every word?"
+        if best == right.index(True):
+            return f"Found: {best} numbers keep every word; no fewer do."
+        if self.kept > best and not right[self.kept]:
+            return f"Fewer did better: with {best}, every word is right."
+        return f"Your best: {best} numbers. Can fewer keep every word?"
 
     def draw(self):
         n = len(self.numbers["source"])
         high = max(PITCH * n, BOX[1] + 40)  # of the encoder
         low = TOP + max(PITCH * self.numbers["rows"], high + 14)  # whatever gets through
-        sheet, size = Sheet(WIDE, low + 22), len(self.numbers["last"])
+        sheet, size = Sheet(WIDE, low), len(self.numbers["last"])
+        for y, number, words in (18, 0.2, "< 0"), (42, 0.8, "> 0"):
+            sheet.rect(24, y - 13, 16, 15, shade(SIGNED, number))
+            sheet.text(48, y, words, GREY)
         sheet.text(NECK + BOX[0] / 2, 42, "Context", PURPLE, anchor="middle", bold=True)
         for x, words, wide in (DOWN, "Encoder", size // 2), (OUT, "Decoder", size):
             sheet.text(x, 18, words, bold=True)
@@ -237,7 +250,6 @@ class RNNStepper(SentenceStepper):
         self._draw_encoder(sheet)
         self._draw_decoder(sheet)
         self._draw_context(sheet, TOP + (high - BOX[1]) / 2)
-        sheet.text(0, low + 16, "numbers of each state: orange < 0 < blue", GREY)
         return [sheet, self._draw_choice()]
 
     def _link(self, sheet, when, *places):
@@ -309,19 +321,22 @@ class RNNStepper(SentenceStepper):
         top = 52
         low = top + STRIP * max(len(found["stays"]), 1)
         sheet, x = Sheet(322, low + 32), LEFT + (RIGHT - LEFT) * self.kept / size
-        sheet.text(0, 18, f"Let through: {self.kept} of {size} numbers", PURPLE, bold=True)
+        sheet.text(0, 18, f"Let through: {self.kept} of {size}", PURPLE, bold=True)
+        if found["best"]:
+            sheet.text(322, 18, f"best: {found['best']}", GREEN, anchor="end", bold=True)
         sheet.text(LEFT - 18, 42, "should be", GREY, anchor="end")
         sheet.text(LEFT, 42, "blue: written, red: lost", GREY)
-        written = found["n_written"]
+        told = found["n_written"] == len(found["target"])
         for row, (i, stay) in enumerate(found["stays"].items()):
-            y, lost = top + STRIP * row, i in found["lost"]
-            if row >= written < len(found["target"]):  # not before it's the decoder's turn
-                sheet.text(LEFT - 18, y + 14, "·", GREY, anchor="end")
-                sheet.rect(LEFT, y, RIGHT - LEFT, STRIP - 5, PALE)
-                continue
-            colour = BAD if lost else INK
-            sheet.text(LEFT - 18, y + 14, found["whole"][i], colour, anchor="end", bold=lost)
-            sheet.pixels(LEFT, y, RIGHT - LEFT, STRIP - 5, [stay], FATE, 0, 1)
+            y, lost = top + STRIP * row, told and i in found["lost"]
+            own = len(stay) - [*stay[::-1], True].index(True)  # from there on it's the model's
+            colour = (GREY if self.kept >= own else BAD) if lost else INK
+            sheet.text(LEFT - 18, y + 17, found["whole"][i], colour, anchor="end", bold=lost)
+            fates = [*stay[:own], *[2] * (len(stay) - own)]
+            sheet.pixels(LEFT, y, RIGHT - LEFT, STRIP - 5, [fates], FATE, 0, 2)
+        if not all(stay[-1] for stay in found["stays"].values()):
+            sheet.text(322, low + 54, "grey: the model’s own mistake", GREY, anchor="end")
+            sheet.height += 26
         for at, words in (LEFT, "0"), ((LEFT + RIGHT) / 2, "largest (±) first"), (RIGHT, size):
             sheet.text(at, low + 28, words, GREY, anchor="middle")
         sheet.line(x, top - 4, x, low, PURPLE, 3)
