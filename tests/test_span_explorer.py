@@ -63,8 +63,6 @@ def test_where_the_text_has_no_answer_the_model_says_so_and_has_a_bar_for_it():
     assert f'height="18.0" fill="{shade(WEIGHTS, 1.0)[0]}"' in widget.svg  # its cell
     bars = re.findall(r'width="([\d.]+)" height="6.0"', widget.svg)
     assert [round(float(wide)) for wide in bars[1::2]] == [328, 0, 0, 0, 0]  # of tracks 328 long
-    assert 'width="328.0" height="6.0"' in SpanExplorer(words, QUESTION, TEXT).svg
-    assert widget.numbers["start"].max() < 0.01  # nor does a token get more than its spans
     for words.none, apart in itertools.product((4.0, 30.0), (False, True)):
         found = SpanExplorer(words, QUESTION, TEXT, apart=apart).numbers
         for ends in "start", "end":

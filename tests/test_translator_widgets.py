@@ -117,10 +117,8 @@ def test_costs_alone_are_those_of_one_silent_head(make, translator):
     cost = widget.numbers["loss"] - widget.numbers["whole"]
     assert costs["cross 2.2"] == pytest.approx(cost, abs=1e-4)  # stored
     widget.silent = ("cross 2.2", "encoder 2.1")
-    assert (
-        "One at a time they cost 0.04 in all, together 0.03. On 4 sentences a gap"
-        in widget.tell()[1]
-    )
+    said = "One at a time they cost 0.04 in all, together 0.03. On 4 sentences a gap"
+    assert said in widget.tell()[1]
     widget.silent = ("cross 3.1", "cross 3.2", "encoder 1.1", "cross 2.2")
     more = widget.numbers["loss"] - widget.numbers["whole"]
     assert more - sum(costs[name] for name in widget.silent) > NOISE
@@ -150,10 +148,8 @@ def test_it_says_where_the_head_silenced_last_looks(make, translator):
     for widget.silent in (("cross 3.1",), ("cross 3.1", "encoder 2.4")):
         pass
     assert "On average, encoder 2.4 gives 80% of" in widget.svg
-    assert (
-        widget.tell()[0]
-        == "2 heads are silent, and 0 of 4 translations changed. Most without a change: 2."
-    )
+    said = "2 heads are silent, and 0 of 4 translations changed. Most without a change: 2."
+    assert widget.tell()[0] == said
     widget.alone = True
     assert "other captions: 0.03." in widget.svg
     shares = []

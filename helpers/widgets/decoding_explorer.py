@@ -136,8 +136,8 @@ class DecodingExplorer(TranslatedSentence):
         found["candidates"] = [
             (i, self._piece(i), chances[i].item(), dialled_to[i].item()) for i in shown
         ]
-        drawn = dialled_to[found["ids"][t]].item()
-        return {**found, "t": t, "kept": int((dialled_to > 0).sum()), "drawn": drawn}
+        kept, drawn = int((dialled_to > 0).sum()), dialled_to[found["ids"][t]].item()
+        return {**found, "t": t, "kept": kept, "drawn": drawn}
 
     @torch.no_grad()
     def _decode(self, forced):
@@ -166,19 +166,15 @@ class DecodingExplorer(TranslatedSentence):
         else:
             ids = decoding.greedy(*request)[0]
         prefix = torch.tensor([[self._bos_id, *ids[:-1]]])
-        cross = model.attention_maps(src_ids, prefix).cross[0, -1]  # the last layer's
+        cross = (
+            model.attention_maps(src_ids, prefix).cross[0, -1].mean(0)
+        )  # the last layer's, (T, S)
         logits = model(src_ids, prefix)[0]
-        return {
-            "ids": ids,
-            "logits": logits,
-            "sure": logits.softmax(-1).gather(1, torch.tensor(ids)[:, None])[:, 0].tolist(),
-            "cross": cross.mean(0),  # (T, S), over the heads
-            "source": readable(tokenizer.tokens(src_ids[0].tolist())),
-            "target": readable(tokenizer.tokens(ids)),
-            "translation": tokenizer.decode(ids),
-            "columns": columns,
-            "finished": finished,
-        }
+        sure = logits.softmax(-1).gather(1, torch.tensor(ids)[:, None])[:, 0].tolist()
+        words = [readable(tokenizer.tokens(each)) for each in (src_ids[0].tolist(), ids)]
+        return {"ids": ids, "logits": logits, "sure": sure, "cross": cross, "source": words[0],
+                "target": words[1], "translation": tokenizer.decode(ids), "columns": columns,
+                "finished": finished}  # fmt: skip
 
     def _piece(self, token_id):
         # After another word, so that what goes on with a word is marked as such.

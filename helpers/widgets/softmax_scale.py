@@ -72,11 +72,9 @@ class SoftmaxTemperature(Explorer):
         elif abs(entropy - math.log(top)) < 0.05:
             asked = f"However low the temperature, none of them wins: each gets {number(1 / top)}."
         if entropy > 0.995 * math.log(len(SCORES)):
-            spread = best - self.numbers["scores"].min().item()
-            why = f"the scores hardly count at a temperature of {number(self.temperature)}"
-            if spread < 1:
-                why = f"no two scores are more than {number(spread)} apart"
-            asked = f"It’s nearly a plain mean, because {why}."
+            gap = number(best - self.numbers["scores"].min(), 1)
+            little = f"gaps of at most {gap} count little at temperature {number(self.temperature)}"
+            asked = f"It’s nearly a plain mean: {little}."
         return headline, asked
 
     def draw(self):

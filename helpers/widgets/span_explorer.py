@@ -17,10 +17,6 @@ CANDIDATES = 4
 NOWHERE = "not in the text"
 
 
-def _short(token):
-    return token if len(token) < 8 else f"{token[:6]}…"
-
-
 class SpanExplorer(Explorer):
     """Type a text and a question, and see which span the reader points at.
 
@@ -92,17 +88,10 @@ class SpanExplorer(Explorer):
         start, end = shares.sum(1), shares.sum(0)  # with “not in the text”, 1 each
         if self.apart:
             start, end = ((1 - every[-1]) * one.softmax(0) for one in (window.start, window.end))
-        return {
-            "window": window,
-            "scores": scores,
-            "spans": spans,
-            "shares": shares,
-            "none": every[-1].item(),
-            "valid": bool(valid[chosen]),
-            "chosen": chosen,
-            "start": start,
-            "end": end,
-        }
+        names = [one if len(one) < 8 else f"{one[:6]}…" for one in window.tokens]
+        return {"window": window, "names": names, "scores": scores, "spans": spans,
+                "shares": shares, "none": every[-1].item(), "valid": bool(valid[chosen]),
+                "chosen": chosen, "start": start, "end": end}  # fmt: skip
 
     def words_of(self, span):
         """Cut the words of a span out of the text; none if it ends before it starts."""
@@ -140,8 +129,7 @@ class SpanExplorer(Explorer):
             other = f"Its best span, “{best}”, gets {share(sure)}"
         if found["chosen"] == found["spans"][0]:
             return f"The model answers {answer}.", f"{other}. {asked}"
-        said = share(found["shares"][found["chosen"]])
-        marked = f"You marked “{words}”: {said if said != '0.00' else 'below 0.01'}."
+        marked = f"You marked “{words}”: {share(found['shares'][found['chosen']])}."
         if not found["valid"]:
             why = "the end comes first" if not words else f"above {LONGEST} tokens"
             marked = f"You marked no span: {why}."
@@ -166,8 +154,7 @@ class SpanExplorer(Explorer):
         start, end = found["chosen"]
         x, y = LEFT + cell * end, UP + cell * start
         every = -int(-ROOM // cell)  # names, counted from the marked cell: as there is room
-        for i, token in enumerate(found["window"].tokens):
-            token = _short(token)
+        for i, token in enumerate(found["names"]):
             sides = (token, 0, i - start, BLUE), (token, 90, i - end, ORANGE)
             for name, turn, off, ink in sides:
                 along, on = cell * (i + 0.5), not off
@@ -223,8 +210,8 @@ class SpanExplorer(Explorer):
             x += width
         y += 72
         for x, name, place, ink in (0, "start", first, BLUE), (WIDE / 2, "end", last, ORANGE):
-            token = _short(found["window"].tokens[place])
-            sheet.text(x, y, f"▬ {name} {token}: {share(found[name][place])}", ink)
+            part = share(found[name][place])
+            sheet.text(x, y, f"▬ {name} {found['names'][place]}: {part}", ink)
         self._draw_spans(sheet, y + 20)
         sheet.height = y + 34 + ROW * (len(found["spans"]) + 1)
         return sheet
