@@ -314,18 +314,26 @@ def _stacked(shares, x, y, wide, high, forward=True):
 # ---- lesson 02: the decoder looks back -----------------------------------------------------------
 
 COLUMNS = [27 + 54 * j for j in range(7)]  # the middles of the states, and of the map's columns
-LOOK_AT = 189, 212  # where the decoder is
+INKS = (*COLOURS, "ink")  # a colour per state
+MIX = (
+    94,
+    184,
+    280,
+    24,
+)  # the box in which what is taken lies side by side, and that of the decoder
+DECODER = {"x": 169, "y": 222, "width": 130, "height": 28}
 WROTE_AT = 384  # the left end of the words
 
 
 def decoder_looking_back():
-    """A film: the encoder's seven states come out of un médecin cherche la lettre, the full stop
-    and eos. Before each word it writes, lines go from the decoder to all of them, as thick as the
-    weights written above them, and the weights become a row of a map below. A, doctor and
-    looks each come mostly from the next French word. For takes 0.57 of cherche and 0.42 of la, and
-    both become one vector. The takes 0.71 of la and 0.26 of cherche. Letter comes from lettre, the
-    full stop and eos both from the full stop. At the end the map grows: a diagonal with kinks at
-    for and eos.
+    """A film: a map in seven colours, one per French word, says how much of each goes into which
+    English word. Then it is made: the encoder's seven states come out of un médecin cherche la
+    lettre, the full stop and eos. Before each word is written, lines as thick as the weights lead
+    from all states to a box, in which what is taken of each lies side by side. It goes into the
+    decoder, whose colours blend, and out of it come the word and its row of the map. A, doctor and
+    looks each come mostly from the next French word. For takes 0.57 of cherche and 0.42 of la. The
+    takes 0.71 of la and 0.26 of cherche. Letter comes from lettre, the full stop and eos both from
+    the full stop. At the end the map is there again: a diagonal with kinks at for and eos.
     """
     read, written, weights = _trained(SEARCH)
 
@@ -333,8 +341,9 @@ def decoder_looking_back():
         return f"{weights[i][j]:.2f} of {STATES[j]}"
 
     told = [
-        "Which of the seven states does each English word need?",
-        f"For “a”, the decoder takes {of(0, 0)} and {of(0, 1)}.",
+        "This map says how much each English word takes from each French one. How is it made?",
+        "First, the encoder turns the French words into seven states, each in a colour here.",
+        f"The decoder takes {of(0, 0)} and {of(0, 1)}. The mix goes in, and “a” comes out.",
         f"For “doctor” it weighs all seven again: {of(1, 1)}, “médecin”.",
         f"“looks” needs only “cherche”, so it takes {of(2, 2)}.",
         f"“for” has no French word of its own. So {of(3, 2)} and {of(3, 3)} mix into one vector.",
@@ -345,75 +354,83 @@ def decoder_looking_back():
         "Nobody told the model which words belong together. Yet there's a diagonal, with kinks "
         "at “for” and <eos>.",
     ]
-    moves = {4: 3.6, 6: 1.5, 7: 1.2, 8: 1.2}
-    scenes = [Scene(one, moves.get(i, 1.9), i not in (0, 3, 6, 7)) for i, one in enumerate(told)]
-    for now, scene in enumerate(scenes, -1):  # at first nothing is weighed
-        _gaze(scene, read, written, weights, now)
-        if now == written.index("for"):
-            _mixture(scene, weights[now])
-    return film(scenes, 432)
+    moves = {0: 3.2, 2: 4, 3: 3.2, 4: 2.8, 5: 4, 6: 3.2, 7: 2.4, 8: 2.2, 9: 2.2}
+    scenes = [Scene(one, moves.get(i, 1.9), i not in (0, 4, 7, 8)) for i, one in enumerate(told)]
+    for now, scene in enumerate(scenes, -2):  # at first the map, and then nothing is weighed
+        scene.text("read", 6, 18, "read", "query", anchor="start", bold=True)
+        for j, (x, word) in enumerate(zip(COLUMNS, read, strict=True)):  # aslant: words are wider
+            scene.text(f"read {j}", x + 4, 86, word, INKS[j], anchor="start", bold=True, turn=-50,
+                       room=200)  # fmt: skip
+        if -2 < now < len(written):
+            _gaze(scene, weights[now] if now >= 0 else [0] * 7, now)
+        _map(scene, written, weights, now)
+    return film(scenes, 454)
 
 
-def _gaze(scene, read, written, weights, now):
-    """Draw the states as the decoder weighs them now, and a map of the weights so far."""
-    last = now == len(written)
-    foot, pitch = (118, 40) if last else (250, 23)
-    late = {"when": (0, 0.8) if last else (0.7, 1)}  # what is new comes when the rest is there
-    scene.text("read", 6, 18, "read", "query", anchor="start", bold=True)
-    scene.text("written", WROTE_AT, foot - 24, "written", "key", anchor="start", bold=True, **late)
-    for j, (x, word) in enumerate(zip(COLUMNS, read, strict=True)):  # aslant, as words are wider
-        scene.text(f"read {j}", x + 4, 86, word, anchor="start", bold=True, turn=-50, room=200)
-        if last:
-            continue
-        weight, half = weights[now][j] if now >= 0 else 0, {"when": (0, 0.5)}
-        turn = half if now >= 0 else {"when": (0.08 * j, 0.4 + 0.08 * j)}  # one after the other
-        drawn = (0, 0.5) if now >= 0 else (0.4 + 0.07 * j, 0.58 + 0.07 * j)
-        scene.rect(f"state {j}", x - 22, 114, 44, 30, "result", "query", SHADE * weight,
-                   start={"y": 62}, **turn)  # fmt: skip
-        scene.text(f"h {j}", x, 135, STATES[j], "ink", start={"y": 83}, **turn)
-        if weight >= BLANK:
-            scene.text(f"weight {j}", x, 106, f"{weight:.2f}", "result", bold=True, **half)
-        end = LOOK_AT[0] + 0.12 * (x - LOOK_AT[0]), LOOK_AT[1] - 17
-        scene.line(f"gaze {j}", [(x, 144), end], "result", round(max(14 * weight, 1.5), 1),
-                   opacity=1 if weight >= BLANK else 0.35, start={"points": [*end, *end]},
+def _gaze(scene, weights, now):
+    """Draw the states as the decoder weighs them now, and their mixture on its way into it."""
+    weighed, (x, y, wide, high), taken = now >= 0, MIX, sum(weights)
+    scene.rect("mixture", *MIX, "none", "edge")  # what was in them is seen while it goes
+    scene.rect("decoder", *DECODER.values(), "none", "ink")
+    for j, (at, weight) in enumerate(zip(COLUMNS, weights, strict=True)):
+        seen, share = weight >= BLANK, wide * (weight / taken if weighed else 1 / 7)
+        turn = (0, 0.25) if weighed else (0.08 * j, 0.4 + 0.08 * j)  # one after the other
+        drawn = (0, 0.25) if weighed else (0.4 + 0.07 * j, 0.58 + 0.07 * j)
+        scene.rect(f"state {j}", at - 22, 114, 44, 30, INKS[j], INKS[j], SHADE * weight,
+                   start={"y": 62}, when=turn)  # fmt: skip
+        scene.text(f"h {j}", at, 135, STATES[j], "ink", start={"y": 83}, when=turn)
+        end = x + share / 2, y
+        scene.line(f"gaze {j}", [(at, 144), end], INKS[j], round(max(14 * weight, 1.5), 1),
+                   opacity=1 if seen else 0.35, start={"points": [*end, *end]},
                    when=drawn)  # fmt: skip
-    if not last:
-        scene.card("decoder", *LOOK_AT, "decoder", "key", 100, True)
-        if now >= 0:
-            for y, words in ((200, "blank:"), (222, f"<{BLANK}")):
-                scene.text(words, 6, y, words, "muted", anchor="start")
-    if now + 1 < len(written):
-        scene.text("next", WROTE_AT, foot + pitch * (now + 1) + 6, "?", "key", anchor="start",
-                   bold=True, start={}, when=(0.5, 0.7))  # fmt: skip
+        if seen:
+            scene.text(f"weight {j}", at, 106, f"{weight:.2f}", INKS[j], bold=True, when=turn)
+            part, state = (x, y, share, high), {"x": at - 22, "y": 114, "width": 44, "height": 30}
+            scene.rect(f"taken {now} {j}", *part, INKS[j], tint=SHADE, round=0, start=state,
+                       when=(0.25, 0.5))  # fmt: skip
+            come = dict(zip(DECODER, part, strict=True))
+            scene.rect(f"blend {now} {j}", *DECODER.values(), INKS[j], tint=SHADE * weight,
+                       start=come, when=(0.55, 0.75))  # fmt: skip
+        if share > 70 and seen:
+            words = f"{weight:.2f} {STATES[j]}"
+            scene.text(f"part {now} {j}", *(end[0], y + 18), words, when=(0.5, 0.55))
+        x += share
+    scene.text("its name", 234, 242, "decoder", bold=True)
+    if weighed:
+        scene.arrow("goes in", 234, 209, 234, 221, "ink", 3, 9, when=(0.5, 0.6))
+        for y, words in ((230, "no number:"), (250, f"under {BLANK}")):
+            scene.text(words, 6, y, words, "muted", anchor="start", room=156)
+
+
+def _map(scene, written, weights, now):
+    """Draw the weights of all words so far, a row each; when all are there, with numbers."""
+    opening, last = now < -1, now == len(written)
+    whole = opening or last
+    foot, pitch = (118, 43) if whole else (272, 23)
+    late = {"when": (0, 0.8) if last else (0.75, 1)}  # what is new comes when the rest is there
+    scene.text("written", WROTE_AT, foot - 24, "written", bold=True, anchor="start", **late)
+    if now + 1 < len(written) and not opening:
+        scene.text("next", WROTE_AT, foot + pitch * (now + 1) + 6, "?", anchor="start",
+                   bold=True, start={}, **late)  # fmt: skip
     for i, word in enumerate(written):
         y = foot + pitch * i
+        if opening:  # one row after the other
+            late = {"when": (0.11 * i, 0.11 * i + 0.2)}
         scene.rect(f"row {i}", 1, y - pitch / 2, 376, pitch, "none", "edge", line=1, round=0,
-                   **late)  # fmt: skip
-        if i > now:
+                   when=(0, 0.8))  # fmt: skip
+        if i > now and not opening:
             continue
-        scene.text(f"written {i}", WROTE_AT, y + 6, word, "key", anchor="start", bold=True,
+        scene.text(f"written {i}", WROTE_AT, y + 6, word, anchor="start", bold=True,
                    start={"x": WROTE_AT - 40}, **late)  # fmt: skip
         for j, weight in enumerate(weights[i]):
             if weight < BLANK:
                 continue
-            x, come = COLUMNS[j], {"x": COLUMNS[j] - 22, "y": 114, "width": 44, "height": 30}
-            scene.rect(f"cell {i} {j}", x - 26, y - pitch / 2 + 1, 52, pitch - 2, "result", "none",
-                       SHADE * weight, line=0, round=0, start=come, **late)  # fmt: skip
-            if last:
-                scene.text(f"share {i} {j}", x, y + 6, f"{weight:.2f}", "ink", when=(0.7, 1))
-
-
-def _mixture(scene, weights):
-    """Let what is taken of two states become one vector, on its way into the decoder."""
-    (x, y), taken = (LOOK_AT[0], 173), [j for j in range(7) if weights[j] >= BLANK]
-    scene.rect("mixture", x - 93, y - 15, 186, 30, "paper", "result", when=(0.4, 0.5))
-    for j, way in zip(taken, (-51, 51), strict=True):
-        come = {"x": COLUMNS[j] - 22, "y": 114, "width": 44}
-        scene.rect(f"taken {j}", x - 93, y - 15, 186, 30, "result", tint=SHADE * weights[j],
-                   start=come, when=(0.4, 0.7))  # fmt: skip
-        scene.text(f"part {j}", x + way, y + 6, f"{weights[j]:.2f} {STATES[j]}", room=74,
-                   when=(0.6, 0.7))  # fmt: skip
-    scene.text("and", x, y + 6, "+", when=(0.6, 0.7))
+            come = {"width": 0} if opening else DECODER  # out of which its word comes
+            scene.rect(f"cell {i} {j}", COLUMNS[j] - 26, y - pitch / 2 + 1, 52, pitch - 2, INKS[j],
+                       "none", SHADE * weight, line=0, round=0, start=come, **late)  # fmt: skip
+            if whole:
+                how = late if opening else {"when": (0.7, 1)}
+                scene.text(f"share {i} {j}", COLUMNS[j], y + 6, f"{weight:.2f}", start={}, **how)
 
 
 # ---- lesson 02: one step of attention, in numbers ------------------------------------------------

@@ -220,8 +220,10 @@ def test_training_and_writing_differ_where_the_caption_says_so():
 
 
 def test_an_english_word_appears_when_its_weights_are_there_and_its_caption_says_them():
-    first, *scenes, last = show("decoder_looking_back").data["scenes"]
-    assert not any(name.startswith(("weight", "written ", "cell")) for name in first["shapes"])
+    first, empty, *scenes, last = show("decoder_looking_back").data["scenes"]
+    assert not any(name.startswith(("weight", "written ", "cell")) for name in empty["shapes"])
+    shares = {k for k in last["shapes"] if k.startswith("share")}
+    assert shares == {k for k in first["shapes"] if k.startswith("share")}  # it begins with the map
     assert not any(v.get("text") in ("0", "0.00") for v in _shapes("decoder_looking_back").values())
     for i, scene in enumerate(scenes):
         shapes = scene["shapes"]
@@ -236,9 +238,12 @@ def test_an_english_word_appears_when_its_weights_are_there_and_its_caption_says
             if shown != "0":
                 assert last["shapes"][f"cell {i} {j}"]["tint"] == tint
                 assert last["shapes"][f"share {i} {j}"]["text"] == shown
-    both = scenes[3]["shapes"]  # what is taken of two states makes one vector
-    assert [both[f"part {j}"]["text"] for j in (2, 3)] == ["0.57 h₃", "0.42 h₄"]
-    assert both["taken 2"]["x"] == both["taken 3"]["x"] == both["mixture"]["x"]
+            taken = shapes.get(f"taken {i} {j}", {"width": 0})["width"] / shapes["mixture"]["width"]
+            assert taken == pytest.approx(float(shown), abs=0.01)  # side by side
+            blended = shapes.get(f"blend {i} {j}", shapes["decoder"])  # and then one vector
+            assert all(blended[side] == shapes["decoder"][side] for side in ("x", "y", "width"))
+    both = scenes[3]["shapes"]
+    assert [both[f"part 3 {j}"]["text"] for j in (2, 3)] == ["0.57 h₃", "0.42 h₄"]
 
 
 def test_the_step_of_bahdanau_can_be_recomputed_from_the_numbers_that_it_shows():
