@@ -166,9 +166,7 @@ class DecodingExplorer(TranslatedSentence):
         else:
             ids = decoding.greedy(*request)[0]
         prefix = torch.tensor([[self._bos_id, *ids[:-1]]])
-        cross = (
-            model.attention_maps(src_ids, prefix).cross[0, -1].mean(0)
-        )  # the last layer's, (T, S)
+        cross = model.attention_maps(src_ids, prefix).cross[0, -1].mean(0)  # last layer, (T, S)
         logits = model(src_ids, prefix)[0]
         sure = logits.softmax(-1).gather(1, torch.tensor(ids)[:, None])[:, 0].tolist()
         words = [readable(tokenizer.tokens(each)) for each in (src_ids[0].tolist(), ids)]
