@@ -19,7 +19,7 @@ QUESTION, TEXT = "Who?", "Ada met Bob & Eve in Rome ."
 class Words:
     """Reads words as tokens; capitals may start an answer and, two words later, one may end."""
 
-    none = 4.0
+    none, sign = 4.0, 1
 
     def read(self, questions, texts):
         if not questions[0].strip() or not texts[0].strip():
@@ -29,7 +29,8 @@ class Words:
         place = torch.arange(len(tokens)).float()
         capital = torch.tensor([token[0].isupper() for token in tokens]).float()
         end = 2 * capital + 0.1 * len(questions[0]) * place
-        return [[Window(tokens, offsets, 3 * capital - place, end, self.none)]]
+        start, end = self.sign * (3 * capital - place), self.sign * end
+        return [[Window(tokens, offsets, start, end, self.none)]]
 
 
 def make(**state):
@@ -78,16 +79,13 @@ def test_it_keeps_what_every_explorer_promises():
 
 
 def test_independent_ends_can_be_no_span():
-    class Crossed(Words):
-        def read(self, questions, texts):
-            [[window]] = super().read(questions, texts)
-            return [[Window(window.tokens, window.offsets, -window.start, -window.end, 0.0)]]
-
-    widget = SpanExplorer(Crossed(), QUESTION, TEXT, apart=True)
+    crossed = Words()
+    crossed.none, crossed.sign = 0.0, -1
+    widget = SpanExplorer(crossed, QUESTION, TEXT, apart=True)
     start, end = widget.numbers["chosen"]
     assert start > end
     assert "no span" in widget.describe()
-    assert "no span" not in SpanExplorer(Crossed(), QUESTION, TEXT).describe()
+    assert "no span" not in SpanExplorer(crossed, QUESTION, TEXT).describe()
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,6 @@ CHANGES = {
     DecodingExplorer: {"step": 3, "sentence": "Un chat dort.", "method": "beam", "forced": (9,)},
 }
 STATION = "Des gens attendent le train dans une grande gare."
-every = pytest.mark.parametrize("kind", CHANGES, ids=lambda kind: kind.__name__)
 
 
 @pytest.fixture
@@ -44,7 +43,7 @@ def make(translator):
 
 
 @pytest.mark.slow
-@every
+@pytest.mark.parametrize("kind", CHANGES, ids=lambda kind: kind.__name__)
 def test_it_keeps_what_every_explorer_promises(kind, make):
     check_the_still_picture(make(kind))
     check_that_every_change_shows(make(kind), CHANGES[kind])

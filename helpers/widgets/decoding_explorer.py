@@ -99,9 +99,8 @@ class DecodingExplorer(TranslatedSentence):
                 self.slider("length_penalty", "Length penalty", 0.1, digits=1),
             ],
         }
-        for dials in self._dials.values():
-            for dial in dials:
-                dial.second = True
+        for dial in sum(self._dials.values(), []):
+            dial.second = True
         self.observe(self._release, names="sentence")
 
     def _release(self, *_):
@@ -342,13 +341,9 @@ class DecodingExplorer(TranslatedSentence):
 
     def _winner(self):
         """Find where the winning sentence stands at each step: {step: row}."""
-        ids = self.numbers["ids"]
-        return {
-            t: row
-            for t, beginnings in enumerate(self._prefixes())
-            for row, beginning in enumerate(beginnings)
-            if list(beginning) == ids[: t + 1]
-        }
+        ids, every = tuple(self.numbers["ids"]), self._prefixes()
+        own = [ids[: t + 1] for t in range(len(every))]
+        return {t: every[t].index(own[t]) for t in range(len(every)) if own[t] in every[t]}
 
     def _standing(self, column):
         """List the rows of a column that go on: what ends is finished and has no children."""

@@ -200,9 +200,8 @@ class SpanExplorer(Explorer):
             width = LETTER * (len(token) + 0.4 * token.count("#") + 0.5 * token.count("m")) + 8
             if x + width > WIDE:
                 x, y = 0.0, y + 50
-            inside = first <= place <= last
             sheet.rect(x, y, width - 2, 24, PALE, round=3)
-            if inside:
+            if first <= place <= last:
                 sheet.rect(x, y, width - 2, 24, PURPLE, round=3, opacity=0.35)
             sheet.text(x + (width - 2) / 2, y + 18, token, INK, anchor="middle")
             sheet.bar(x, y + 26, width - 2, 7, start, BLUE)
