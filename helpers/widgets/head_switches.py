@@ -22,7 +22,7 @@ CELL, LINE = 68, 20  # pixels: a head's width, a line of text
 WIDE, MOST_LETTERS, BOLD_LETTERS = 356, 40, 34  # of the sentences, on a phone too: pixels, letters
 MOST_LINES = 2  # of what a translation has become
 SPREAD = 0.3  # of a head's weight: if no place gets as much, it has no favourite
-NOISE = 0.05  # nats: a smaller difference on a few sentences is chance
+NOISE = 0.1  # nats: a smaller difference on a few sentences can be chance
 
 
 def attention_layers(model):
@@ -100,7 +100,7 @@ class HeadSwitches(Explorer):
         self._cross = [name for name in self.names() if name.startswith("cross")]
         self.button("All on", lambda _: self.take({"silent": ()}))
         self.button("Whole cross-attention off", lambda _: self.take({"silent": self._cross}))
-        self.switch("alone", "Show what each head costs alone")
+        self.switch("alone", "Cost of each head alone")
 
     def forget(self):
         self._before, self._latest = set(), None  # what was silent, and what was silenced last
@@ -184,8 +184,10 @@ class HeadSwitches(Explorer):
         self._before = {*self.silent}
         if not changed:
             self._best = max(self._best, len(self.silent))
+        more = round(round(loss, 2) - round(whole, 2), 2)  # of the numbers as they're printed
         return {"loss": loss, "whole": whole, "translations": translations, "before": before,
-                "changed": changed, "costs": self.costs() if self.alone else None}  # fmt: skip
+                "changed": changed, "more": more,
+                "costs": self.costs() if self.alone else None}  # fmt: skip
 
     def describe(self):
         loss, whole = (number(self.numbers[name]) for name in ("loss", "whole"))
@@ -194,36 +196,34 @@ class HeadSwitches(Explorer):
 
     def tell(self):
         """Say what is silent and what that changed, and what to try."""
-        found, n = self.numbers, len(self.silent)
-        if not n:
-            asked = "Press a head. Does any translation change?"
-            return f"All {len(self.names())} heads are on.", asked
+        found, n, of = self.numbers, len(self.silent), len(self._sentences)
+        best = f" Your best with all {of} unchanged: {self._best}." * (self._best > 0)
         asked = "How many can you silence before a translation changes?"
+        if not n:
+            return f"All {len(self.names())} heads are on.{best}", f"Press a head. {asked}"
         if found["changed"]:
-            asked = "Switch heads back on. Which one brings the old translation back?"
-        more = found["loss"] - found["whole"]
-        little = f"On {len(self._sentences)} sentences a gap below {NOISE} means little."
+            asked = "Switch the last one back on, and try another."
+        more, little = found["more"], f"On {of} sentences a gap below {NOISE} means little."
         if {*self._cross} <= {*self.silent} and len(set(found["translations"])) == 1:
             asked = (
                 "All translations are the same now, because the decoder no longer sees the French."
             )
-        elif more < 0:
+        elif more < 0 and (n == 1 or not found["changed"]):
             asked = f"The loss fell. {little}"
-            if more < -NOISE:
+            if more <= -NOISE:
                 asked = "The loss fell: on these sentences the model does better without them."
         elif n > 1 and found["costs"]:  # costs don't add up
             alone = sum(round(found["costs"][name], 2) for name in self.silent)  # as printed
-            hint = little
-            if abs(more - alone) > NOISE:
-                hint = "The two differ, so these heads don’t work independently."
-            asked = (
-                f"One at a time they cost {number(alone)} in all, together {number(more)}. {hint}"
-            )
-        return (
-            f"{n} {'head is' if n == 1 else 'heads are'} silent, and {found['changed']} of "
-            f"{len(self._sentences)} translations changed. Most without a change: {self._best}.",
-            asked,
+            apart = round(abs(more - alone), 2) >= NOISE
+            hint = "So they probably depend on one another." if apart else little
+            if apart or not found["changed"]:
+                asked = (
+                    f"One by one they cost {number(alone)} in all, together {number(more)}. {hint}"
+                )
+        said = (
+            f"{n} {'head is' if n == 1 else 'heads are'} silent, {of - found['changed']} of {of} "
         )
+        return f"{said}translations unchanged.{best}", asked
 
     def draw(self):
         sheet, y = Sheet(WIDE, 0), 118
@@ -234,8 +234,7 @@ class HeadSwitches(Explorer):
         return [self._draw_map(), sheet]
 
     def _draw_loss(self, sheet):
-        loss, whole = self.numbers["loss"], self.numbers["whole"]
-        gap = round(loss, 2) - round(whole, 2)  # of the numbers as they're printed
+        loss, whole, gap = (self.numbers[name] for name in ("loss", "whole", "more"))
         more = f" ({'+' * (gap > 0)}{number(gap)})" if loss != whole else ""
         sheet.text(0, 18, f"Loss: {number(loss)} nats per token{more}", INK, bold=True)
         on = f"on these {len(self._sentences)} sentences; line: {number(whole)}, all on"

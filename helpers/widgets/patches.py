@@ -203,7 +203,7 @@ class PatchAttention(Explorer):
         self.choice("layer", "Layer", range(1, self._n_layers + 1))
         heads = [(str(i + 1), i) for i in range(self._n_heads)]
         self.choice("head", "Head", [*heads, ("mean", AVERAGE), ("rollout", ROLLOUT)])
-        self.switch("every", "Every head")
+        self.switch("every", "All heads")
 
     def compute(self):
         """Take the chosen token's rows out of all maps of all models, and the chosen map's."""
@@ -340,10 +340,10 @@ class PatchAttention(Explorer):
 
     def _draw_heads(self, sheet, y):
         """Draw the percentage of every head in every layer, to press."""
-        sheet.text(0, y, "% by head", GREY)
-        columns = [(i, i + 1, 46, 86 + 48 * i) for i in range(self._n_heads)]
-        x = 86 + 48 * self._n_heads
-        columns += (AVERAGE, "mean", 54, x), (ROLLOUT, "rollout", 66, x + 56)
+        sheet.text(0, y, "Head", GREY)
+        columns = [(i, i + 1, 52, 66 + 54 * i) for i in range(self._n_heads)]
+        x = 66 + 54 * self._n_heads
+        columns += (AVERAGE, "mean", 50, x), (ROLLOUT, "rollout", 66, x + 52)
         for _, name, wide, x in columns:
             sheet.text(x + wide / 2, y, name, GREY, anchor="middle")
         for layer in range(1, self._n_layers + 1):
@@ -360,5 +360,5 @@ class PatchAttention(Explorer):
         low, cells = y + 30 + 38 * self._n_layers, self._n_layers * len(columns)
         # Each of 21 alike models is as likely as another to have the least, or the most.
         chance = round(cells * 2 / (RANDOM + 1))
-        sheet.text(0, low, f"↑ ↓ outside all {RANDOM} untrained models:", GREY)
+        sheet.text(0, low, f"In %. ↑ ↓ outside all {RANDOM} untrained:", GREY)
         sheet.text(0, low + 22, f"chance alone gives about {chance} of {cells}", GREY)

@@ -483,7 +483,7 @@ that the model has learned anything about boots.""")
 # %% [markdown]
 # Are individual heads any different? Here is one of them. Each map shows how much weight every patch gets from the token
 # with the orange frame. The dots are 20 models with random weights, and the second map is their median. Try other heads,
-# or tick “Every head”. Where does training make a difference?
+# or tick “All heads”. Where does training make a difference?
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 PatchAttention(wardrobe, clothes("test", 12), picture=9, layer=2, head=3)

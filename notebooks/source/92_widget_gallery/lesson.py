@@ -161,7 +161,7 @@ PositionExplorer()
 # ## Heads on and off (lesson 06)
 
 # %%
-HeadSwitches(translator, CAPTIONS[:4], silent=("cross 3.1",), alone=True)
+HeadSwitches(translator, CAPTIONS[:4], alone=True)
 
 # %% [markdown]
 # ## Every tensor's shape (lesson 07)
