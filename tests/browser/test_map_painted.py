@@ -704,6 +704,12 @@ def test_the_whole_model_shows_the_shares_of_the_temperature_that_is_set(offline
     heated = numpy.exp([one.logit / 2 for one in trace.candidates[-1]])
     told = f"“{trace.written[-1].strip()}” has a chance of {100 * heated[row] / heated.sum():.1f}%"
     expect(page.locator(".mm-words")).to_contain_text(f"Only these 10 can be drawn, so {told}")
+    page = offline(model_map(trace, tour=["logits"]))
+    page.get_by_role("button", name="Take the tour").click()
+    times = re.search(r"([\d.]+) times as likely", page.locator(".mm-words").inner_text())[1]
+    page.get_by_label("Temperature").fill("2")
+    told = f"now {float(times) ** 0.5:.1f} times as likely as “[^”]+” instead of {times} times"
+    expect(page.locator(".mm-words")).to_have_text(re.compile(told))
 
 
 def test_a_vits_picture_is_its_tokens_and_its_answer_a_class(offline):
@@ -738,7 +744,7 @@ def test_a_vits_picture_is_its_tokens_and_its_answer_a_class(offline):
     assert far[0] > far[1]  # how far from white
     before = page.locator(".mm-stage canvas").first.evaluate("c => c.toDataURL()")
     page.get_by_role("button", name=re.compile("^Token 1: ")).click()
-    expect(page.locator(".mm-words")).to_contain_text("Blue on the picture")
+    expect(page.locator(".mm-words")).to_contain_text("Blue on the large picture")
     assert page.locator(".mm-stage canvas").first.evaluate("c => c.toDataURL()") != before
     page.keyboard.press("Escape")
     patch.nth(24).click()
@@ -812,7 +818,10 @@ def test_a_vits_head_shows_its_weights_on_the_picture(offline, width):
         assert min(patch.bounding_box()[side] for side in ("width", "height")) >= 24
         patch.click()  # what the words speak of comes into view
         page.wait_for_function("document.querySelector('.mm-frame').scrollTop < 50")
+        shares = trace.encoder.layers[-1][0].heads.weights.mean(0)[1]
+        most = trace.encoder.tokens[int(shares.argmax())]
         expect(words).to_contain_text("Blue on the picture shows where “1,1”")
+        expect(words).to_contain_text(f"it takes most from “{most}” ({100 * shares.max():.2g}%)")
         expect(
             page.get_by_role("button", name=re.compile("50 by 32 of 64 numbers"))
         ).not_to_have_count(0)

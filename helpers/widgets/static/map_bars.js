@@ -4,7 +4,7 @@ import { lossesOf } from "./map_answer.js";
 import { leavingOf } from "./map_leave.js";
 import { lowered, make } from "./page.js";
 import { clearestHead } from "./map_purpose.js";
-import { percent } from "./map_scene.js";
+import { number, percent } from "./map_scene.js";
 import { likeliest, meanWeights, readPlace, rowOf, sentenceOf, title } from "./map_trace.js";
 import { another, wrongWord } from "./map_language.js";
 import { withoutOf } from "./map_without.js";
@@ -245,7 +245,7 @@ export class Bars {
         ? `the model ${drawn.mark === "written" ? "wrote" : "drew"} “${drawn.token}” (${percent(drawn.share)})${drawn.token === best.token ? ", the likeliest token" : ` from the ten likeliest${small.hidden ? `; “${best.token}” has ${percent(best.share)}` : ""}`}.`
         : `the model is about to write “${best.token}”.`;
       if (kind === "ViT")
-        return `Start at the blue frame: it shows the model’s answer after each layer, “${best.token}” in the end. Press a patch of the picture: bands, and blue ${from === "top" ? "on the picture" : "in each head’s square"}, show what it takes from the others.`;
+        return `Start at the blue frame${from === "top" ? " below the picture" : ""}: it shows the model’s answer after each layer, “${best.token}” in the end. Press a patch of the picture: bands, and blue ${from === "top" ? "on the picture" : "in each head’s square"}, show what it takes from the others.`;
       if (from === "top") return `${start} Below, ${what}`;
       if (!small.hidden)
         return `${what[0].toUpperCase()}${what.slice(1)} A frame in the small picture marks the part that you see larger below it. Each striped bar is a vector, and every layer adds to it. Tap another part to go there.`;
@@ -266,6 +266,7 @@ export class Bars {
     if (follow && !place) words = followWords(this.view);
     if (plays && scene.beats.length) words = beatWords(scene.beats[this.view.shown], this.view.progress);
     if (stop >= 0) words = `${tour[stop].text}${tour[stop].habit ? ` ${scene.does || clearestHead(this.view)}` : ""}`;
+    if (stop >= 0 && scene.slot && place && this.view.trace.shown !== 1) words = heatedWords(this.view);
     if (this.view.said) words = this.view.said;
     const [span] = this.words.children;
     if (this.told !== words) span.replaceChildren(...lowered(words));
@@ -288,6 +289,14 @@ const named = (here) =>
     .replace(/(multi|self|cross|feed) /, "$1-")
     .replace("and", "&");
 
+// What another temperature makes of the two likeliest tokens.
+function heatedWords({ trace, current }) {
+  const [[best, most], [next, less]] = trace.candidates[current];
+  const [heat, gap] = [trace.shown.toFixed(1), most - less];
+  const times = (lead) => `${Math.exp(lead).toFixed(1)} times`;
+  return `At temperature ${heat} every logit is divided by ${heat}, so the lead of ${number(gap)} becomes ${number(gap / trace.shown)}: “${best}” is now ${times(gap / trace.shown)} as likely as “${next}” instead of ${times(gap)}.`;
+}
+
 // What the bands show, with the largest in words.
 function followWords({ model, follow, trace, scene }) {
   const [name, index] = follow.split(":");
@@ -295,17 +304,21 @@ function followWords({ model, follow, trace, scene }) {
   const row = Number(index);
   const from = `“${tokens[row]}”${trace.image && row ? " (row, column)" : ""} gets its information from`;
   const tests = model.send && trace.reads >= 0 ? " Test it with “Leave out”." : "";
-  const proof = `A patch can have weight without deciding the answer.${tests}`;
-  if (trace.image && scene.measures.narrow)
-    return `Blue on the picture shows where ${from} in the last layer; further down, bands and each head’s blue show it layer by layer. ${proof}`;
-  if (trace.image)
-    return `Bands show where ${from}: the wider, the more weight. Blue on the picture is the last layer’s, on the small ones each head’s. ${proof}`;
   const both = name === "decoder" && trace.encoder;
   const attention = layers[layers.length - 1].filter((one) => one.heads).pop();
   const all = rowOf(meanWeights(attention), row);
-  const shares = Array.from(all, (share, key) => (both || key !== row ? share : 0));
+  const shares = Array.from(all, (share, key) => (both || trace.image || key !== row ? share : 0));
   const most = shares.indexOf(Math.max(...shares));
-  const largest = `“${(both ? trace.encoder : trace[name]).tokens[most]}” gets ${percent(shares[most])}`;
+  const own = most === row && !both;
+  const source = own ? "itself" : `“${(both ? trace.encoder : trace[name]).tokens[most]}”`;
+  const share = percent(shares[most]);
+  const largest = `${source} gets ${share}`;
+  const mostly = `In the last layer it takes most from ${source} (${share}).`;
+  const proof = `A patch can have weight without deciding the answer.${tests}`;
+  if (trace.image && scene.measures.narrow)
+    return `Blue on the picture shows where ${from}. ${mostly} Further down, bands and each head’s blue show it layer by layer. ${proof}`;
+  if (trace.image)
+    return `Bands show where ${from}. ${mostly} Blue on the large picture is that layer’s, on the small ones each head’s. ${proof}`;
   if (both && trace.scored)
     return `${lossesOf(trace).found[row].says}. Bands show what its row collects: in the last cross-attention, ${largest} of the weight.`;
   if (both)

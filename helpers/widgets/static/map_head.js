@@ -66,7 +66,9 @@ export function headScene(where, place, width, room, query) {
   scene.targets.slice(-3).forEach((target, i) => {
     target.marks = (p, [row, key]) => {
       marks[i](p, [row, key]);
-      if (stack.image) heat(p, g.picture, stack, head.weights, row, i < 2 ? key : 0);
+      if (!stack.image) return;
+      heat(p, g.picture, stack, head.weights, row, i < 2 ? key : 0);
+      queryName(p, g.picture, stack.tokens[row]);
     };
   });
 
@@ -119,10 +121,16 @@ function onPicture(scene, { head, stack }, g, query, frame) {
     p.text("[CLS]", chip[0] + wide / 2, chip[1] + 9.5, { size: 12, align: "center" });
     if (lit) frame(p);
   });
-  const name = stack.tokens[query];
-  scene.label(fitting(query ? [`query: ${name}`, name] : ["query:"], side - wide), x, y + side + 12, { size: 12 });
+  scene.labels.push((p) => queryName(p, g.picture, stack.tokens[query]));
   const blue = fitting(["blue: what it takes here", "blue: what it takes"], side);
   scene.label(blue, x, y + side + 32, { size: 12, color: "query" });
+}
+
+// Whose blue it is, below the picture; the class token's button stands beside it.
+function queryName(p, [x, y, side], name) {
+  const most = side - textWidth("[CLS]", 12) - 12;
+  p.box(x, y + side + 3, most, 18, { fill: p.theme.paper, radius: 0 });
+  p.text(fitting(name === "[CLS]" ? ["query:"] : [`query: ${name}`, name], most, 12), x, y + side + 12, { size: 12 });
 }
 
 // On a narrow screen the second product, weights times values, stands below the first.
