@@ -114,7 +114,7 @@ function words(explorer, one) {
   const field = make("div", { class: "ex-field" }, input, note);
   const all = row(one, make("label", { for: id }, one.label), field, known);
   if (one.wide) all.classList.add("ex-wide");
-  // The list lies over the picture, so it closes as soon as something else is done.
+  // The list pushes the picture down, so it closes as soon as something else is done.
   if (known) explorer.root.addEventListener("click", ({ target }) => all.contains(target) || (known.open = false));
   known?.addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || !known.open) return;
