@@ -41,7 +41,8 @@ def module(name: str) -> str:
 
 def styles(*names: str) -> str:
     """Join style sheets of `static`, after what a page needs once a widget of ours is in it."""
-    return coloured("\n".join(_read(name) for name in ("page.css", *names)))
+    joined = "\n".join(_read(name) for name in ("page.css", *names))
+    return coloured(re.sub(r"/\*.*?\*/\n?", "", joined, flags=re.DOTALL))  # comments don't travel
 
 
 def top_level_names(name: str) -> list[str]:
