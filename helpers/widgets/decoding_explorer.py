@@ -194,20 +194,16 @@ class DecodingExplorer(TranslatedSentence):
         if found["columns"]:
             row = self._winner()[t]
             kept = [number(log_prob) for *_, log_prob in found["columns"][t]]
-            place = f"only {ORDINALS[row]}, at {kept[row]} against" if row else "in the lead, at"
-            headline = (
-                f"Step {t + 1}: the eventual winner is {place} a log-probability of {kept[0]}."
-            )
+            at = f"only {ORDINALS[row]}, at {kept[row]} against" if row else "in the lead, at"
+            headline = f"Step {t + 1}: the eventual winner is {at} a log-probability of {kept[0]}."
         elif self.method == "sample" and t >= len(self.forced) and found["sure"][t] < 0.1:
             drawn = share(found["drawn"])
             before = f"; before the dials it was {sure}" if drawn != sure else ""
             headline = f"Step {self.step}: the dice gave “{word}”, a chance of {drawn}{before}."
         else:
             other = next(one for one in found["candidates"] if one[0] != found["ids"][t])
-            headline = (
-                f"Step {self.step}: the model gives “{word}” {sure} and “{other[1]}” "
-                f"{number(other[2])}."
-            )
+            rival = f"“{other[1]}” {number(other[2])}"
+            headline = f"Step {self.step}: the model gives “{word}” {sure} and {rival}."
         if self.forced:
             if found["own"] == found["translation"]:
                 return headline, "It writes the same without you. Force another token."

@@ -74,11 +74,8 @@ class PositionExplorer(Explorer):
         asked = "It doesn’t depend on p. Does it depend on k, or on the pair?"
         if self.shift != self._start["shift"] and self.pair != self._start["pair"]:
             asked = f"It doesn’t depend on p, only on k and on the pair. {slow}".rstrip()
-        return (
-            f"From any p, {self.shift} on: pair {self.pair} moves by {first}, "
-            f"pair {pairs[1]} by {other}.",
-            asked,
-        )
+        turns = f"pair {pairs[0]} moves by {first}, pair {pairs[1]} by {other}"
+        return f"From any p, {self.shift} on: {turns}.", asked
 
     def draw(self):
         return [self._draw_table(), self._draw_near(), self._draw_waves(), self._draw_turn()]

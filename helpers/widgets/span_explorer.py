@@ -116,11 +116,10 @@ class SpanExplorer(Explorer):
         sure, none = found["shares"][found["spans"][0]].item(), found["none"]
         if self.apart:
             said = f"point at “{words}”" if words else "make no span: the end comes first"
-            same = found["chosen"] == found["spans"][0]
+            too = " too" * (found["chosen"] == found["spans"][0])
             return (
                 f"Start and end, chosen independently, {said}.",
-                f"Chosen together, they point at “{best}”{' too' if same else ''}. "
-                "Ask something else about the text.",
+                f"Chosen together, they point at “{best}”{too}. Ask something else about the text.",
             )
         asked = "Press another cell, or tick the box."
         answer, other = f"“{best}”: {share(sure)}", f"“{NOWHERE}” gets {share(none)}"
