@@ -93,7 +93,10 @@ export class Bars {
     this.warmth.hidden = !heats;
     this.warmth.firstChild.textContent = this.view.place ? "Temperature" : "T";
     const { chosen = [], written } = trace;
-    this.undo.hidden = !chosen.length || !model.send || !this.view.place;
+    // In the map at rest it stands beside the words.
+    const at = this.view.place ? this.dials : this.words;
+    if (this.undo.parentNode !== at) at.append(this.undo);
+    this.undo.hidden = !chosen.length || !model.send || !(this.view.place || (this.view.rests && !trace.recurrent));
     if (chosen.length) this.undo.textContent = `Undo “${shorten(written[chosen[chosen.length - 1]], 12)}”`;
     return trace.sums ? { temperature, choose: trace.chooses && Boolean(model.send) } : null;
   }
@@ -226,7 +229,7 @@ export class Bars {
 
   // Where to begin; later what is finished, and what can be done.
   atRest() {
-    const { kind, encoder, decoder, written, candidates } = this.view.trace;
+    const { kind, encoder, decoder, written, candidates, chosen } = this.view.trace;
     const { here, tour } = this.view;
     if (this.view.trace.scored) return this.view.costs();
     if (here) {
@@ -254,8 +257,12 @@ export class Bars {
       const more = `${kind === "GPT" && this.view.scene.slot ? "T is the temperature. " : ""}${marks ? `${marks}.` : striped}`;
       return `Start at the blue frame: ${what} Bands show what attention collects; press a token to follow it. ${more}`;
     }
-    if (encoder && decoder)
-      return `Translation: “${shorten(sentenceOf(written), 140)}” Press play to see it written, or click on any layer or token.`;
+    if (encoder && decoder) {
+      const all = shorten(sentenceOf(written), 140);
+      const ends = /[.!?…]$/.test(all) ? "" : ".";
+      const own = chosen.length ? ` You chose ${chosen.map((row) => `“${written[row]}”`).join(", ")}.` : "";
+      return `Translation: “${all}”${ends}${own} Press play to see it written, or click on any layer or token.`;
+    }
     return `${kind === "GPT" && this.view.rows > this.view.trace.given ? "The model has written the blue tokens. " : ""}Click on a layer to open it, or on a ${kind === "ViT" ? "patch" : "token"} to follow it through the model.`;
   }
 
@@ -273,8 +280,9 @@ export class Bars {
     this.told = words;
     this.without.show(!plays && stop < 0 && !this.view.said && !(follow && !place));
     span.hidden = !this.without.strip.hidden;
-    // A picture that scrolls leaves what stands there without a head the room that it needs.
-    const grown = span.hidden && this.words.offsetHeight - parseFloat(getComputedStyle(this.words).minHeight);
+    // A picture that scrolls leaves buttons among the words the room that they need.
+    const full = this.words.querySelector(":scope > :is(.mm-without, button):not([hidden])");
+    const grown = full && this.words.offsetHeight - parseFloat(getComputedStyle(this.words).minHeight);
     this.view.root.style.setProperty("--grown", `${Math.max(0, grown)}px`);
     this.foot.classList.toggle("mm-touring", stop >= 0);
   }
