@@ -85,7 +85,11 @@ def test_energies_weights_and_context_are_the_layers():
 )
 def test_it_keeps_what_every_explorer_promises_at_every_step(make, trait, other):
     w, seen, told = make(), set(), set()
+    before = w.state, w.svg, w.describe()
     check_the_still_picture(w)
+    assert (w.state, w.svg, w.describe()) == before
+    assert 'class="spare"' not in w.svg  # a phone shows all of it
+    assert re.search('alt="(.*?)"', w.static_html())[1].startswith(("An encoder", "Transl"))
     check_that_every_change_shows(w, {trait: 3, other: 1, "sentence": OTHER})
     for value in range(1, w.controls[trait].max + 1):
         w.controls[trait].value = value
@@ -263,13 +267,3 @@ def test_bad_arguments_are_named():
         RNNStepper(model_of("none"), SOURCE, TARGET, "zut .")
     with pytest.raises(TypeError, match="what_is_this"):
         rnn(what_is_this=1)
-
-
-@pytest.mark.parametrize("make", [rnn, bahdanau])
-def test_without_a_kernel_a_later_step_is_shown_and_the_state_stays(make):
-    w = make()
-    before = w.state, w.svg, w.describe()
-    assert w.static_html() == make(**w.still).static_html()
-    assert 'class="spare"' not in w.svg  # a phone shows all of it
-    assert re.search('alt="(.*?)"', w.static_html())[1].startswith(("An encoder", "Transl"))
-    assert (w.state, w.svg, w.describe()) == before

@@ -7,7 +7,7 @@ import torch
 import traitlets
 
 from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, WEIGHTS
-from helpers.widgets.rnn_stepper import MOST, TOP, SentenceStepper, draw_cells, quoted
+from helpers.widgets.rnn_stepper import ENDS, MOST, TOP, SentenceStepper, draw_cells
 from helpers.widgets.svg import Sheet, number, shade, share
 
 WIDE, HEIGHT, PITCH, COLUMN = 308, 406, 28, 24  # pixels: a drawing, and a cell of the map
@@ -140,6 +140,8 @@ class BahdanauStepper(SentenceStepper):
                 sheet.target(0, y, WIDE, PITCH, f"See step {t + 1}", output_step=t + 1, forced=OWN)
         y, wide = 97 + PITCH * (self.output_step - 1), COLUMN * len(found["source"]) + 1
         sheet.rect(91, y, wide, PITCH + 1, "none", ORANGE, 2.5)
-        for i, line in enumerate(wrap(quoted(found["target"]), 36)):
+        words = " ".join(token for token in found["target"] if token != "<eos>")
+        more = "" if found["target"][-1] in ENDS else " …"
+        for i, line in enumerate(wrap(f"“{words}{more}”", 36)):
             sheet.text(0, HEIGHT - 34 + 24 * i, line, ORANGE if found["told"] else INK)
         return sheet

@@ -82,20 +82,18 @@ class ChatBox(SentenceExplorer):
 
     def forget(self):
         self._own = ""  # the last message that is no example
-        self._tried = {}  # by the message's name and the template: the mark that it earned
+        self._tried = {}  # by the message and the template: the mark that it earned
 
     def compute(self):
         """Let the assistant go on after the message in this template, and in the whole one."""
         now, whole = self._read(self.template), self._read(WHOLE)
         said = [self._said(one["reply"]) for one in (now, whole)]
-        names = {message: name for name, (message, _) in EXAMPLES.items()}
-        name = names.get(self.sentence, OWN)
-        if name == OWN and self._own != self.sentence:
-            self._tried = {place: one for place, one in self._tried.items() if place[0] != OWN}
+        name = next((name for name, one in EXAMPLES.items() if one[0] == self.sentence), OWN)
+        if name == OWN:
             self._own = self.sentence
         right, same = (EXAMPLES[name][1], "✗✓") if name in EXAMPLES else (said[1], "≠=")
         for template, answer in zip((WHOLE, self.template), said[::-1], strict=True):
-            self._tried[name, template] = mark = same[answer == right]
+            self._tried[self.sentence, template] = mark = same[answer == right]
         return {**now, "whole": whole, "said": said, "name": name, "mark": mark}
 
     def _read(self, template):
@@ -141,7 +139,7 @@ class ChatBox(SentenceExplorer):
             did = f"still writes {now}"
         elif not lines[0]:
             did = f"ends its answer at once instead of writing {before}"
-        marks = [self._tried.get((name, self.template)) for name in EXAMPLES]
+        marks = [self._tried.get((one, self.template)) for one, _ in EXAMPLES.values()]
         asked = "Press another “?”. Does that answer survive?"
         if all(marks):
             n = marks.count("✓")
@@ -152,17 +150,14 @@ class ChatBox(SentenceExplorer):
     def draw(self):
         found, whole = self.numbers, self.numbers["whole"]
         read = _changes(whole["prompt"], found["prompt"])
-        blocks = [self._draw_pieces("Our assistant reads", read, GREY)]
         both = _changes(whole["reply"], found["reply"])
         before = [(i, mark.replace("-", "+")) for i, mark in both if mark != "+"]
-        if self.template == WHOLE:
-            blocks.append(self._draw_pieces("and writes", before, PURPLE))
-        else:
-            blocks.append(self._draw_pieces("With the whole template it writes", before, PURPLE))
-            now = [(i, mark) for i, mark in both if mark != "-"]  # nothing that isn't written
-            blocks.append(self._draw_pieces("Now it writes", now, PURPLE))
+        now = [(i, mark) for i, mark in both if mark != "-"]  # nothing that isn't written
+        answers = {"With the whole template it writes": before, "Now it writes": now}
+        answers = {"and writes": now} if self.template == WHOLE else answers
         sheet = Sheet(400, 0)
-        for block in blocks:
+        for title, pieces in {"Our assistant reads": read, **answers}.items():
+            block = self._draw_pieces(title, pieces, PURPLE if title in answers else GREY)
             sheet.put(block, 0, sheet.height)
             sheet.height += block.height
         if before != both:
@@ -195,7 +190,7 @@ class ChatBox(SentenceExplorer):
 
     def _draw_place(self, sheet, x, y, name, message, template):
         on = name == self.numbers["name"] and template == self.template
-        mark = self._tried.get((name, template), "?")
+        mark = self._tried.get((message, template), "?")
         colours = {"✓": GREEN, "=": GREEN, "?": GREY}
         fill = BLUE if template == WHOLE else ORANGE
         sheet.rect(x, y, CELL - 4, ROW - 4, fill if on else PALE, round=4)

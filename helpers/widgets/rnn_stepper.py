@@ -22,8 +22,7 @@ DOWN, UP, NECK, BUS, OUT, WRITTEN = 92, 140, 190, 263, 276, 322
 BOX, ACROSS, EACH = (56, 128), 36, 6  # the context's size, a state's, and its numbers in view
 LEFT, RIGHT, STRIP = 104, 308, 28  # pixels: where numbers are let through, and from word to word
 ENDS = ".", "<eos>"
-# Of a word: lost, written, or lost however many more numbers get through.
-FATE = ListedColormap([BAD, BLUE, LIGHT["hatch"]], "fate")
+FATE = ListedColormap([BAD, BLUE, LIGHT["hatch"]], "fate")  # lost, written, lost for good
 
 
 def draw_cells(sheet, x, y, values, frame, size, columns=EACH):
@@ -34,12 +33,6 @@ def draw_cells(sheet, x, y, values, frame, size, columns=EACH):
         sheet.rect(*place, across, down, shade(SIGNED, (value + 1) / 2), "white", 0.7)
     rows = -(-len(values) // columns)
     sheet.rect(x, y, across * min(columns, len(values)), down * rows, "none", frame, 2)
-
-
-def quoted(tokens):
-    """Write tokens as a quotation; an ellipsis says that it goes on."""
-    ends = "" if tokens[-1] in ENDS else " …"
-    return f"“{' '.join(token for token in tokens if token != '<eos>')}{ends}”"
 
 
 class SentenceStepper(SentenceExplorer):
@@ -68,7 +61,7 @@ class SentenceStepper(SentenceExplorer):
 
     def known_words(self) -> list[str]:
         """List the words that the model knows, in the order of the alphabet."""
-        special = self._source.ids["<unk>"]
+        special = self._source.ids["<unk>"]  # the special tokens come first
         return sorted(word for word, i in self._source.ids.items() if i > special)
 
     def tidy(self, sentence):
@@ -78,8 +71,7 @@ class SentenceStepper(SentenceExplorer):
         words = sentence.lower().split()
         if not words:
             return "Type a sentence: words with spaces between them."
-        special = self._source.ids["<unk>"]  # the special tokens come first
-        unknown = [w for w in words if self._source.ids.get(w, special) <= special]
+        unknown = sorted({*words} - {*self.known_words()}, key=words.index)
         if unknown:
             shown = ", ".join(w if len(w) <= 12 else w[:12] + "…" for w in unknown[:3])
             more = "…" if len(unknown) > 3 else ""
@@ -148,7 +140,7 @@ class RNNStepper(SentenceStepper):
         self.step = self._start["step"]  # another sentence or `kept` has led to the end
 
     def forget(self):
-        self._best = {}  # by the sentence: the fewest numbers tried that keep every word
+        self._tried = set()  # sentences, each with how many numbers got through
 
     def squeezed(self) -> list[dict]:
         """Translate with none of the context's numbers getting through, with one, … with all."""
@@ -174,9 +166,9 @@ class RNNStepper(SentenceStepper):
         words = [i for i, word in enumerate(whole) if word not in ENDS]
         found["stays"] = {i: [i not in each["lost"] for each in traces] for i in words}
         found["right"] = [not each["lost"] and not each["new"] for each in traces]
-        if found["right"][self.kept]:
-            self._best[self.sentence] = min(self.kept, self._best.get(self.sentence, self.kept))
-        found["best"] = self._best.get(self.sentence)
+        self._tried.add((self.sentence, self.kept))
+        fits = [k for k, right in enumerate(found["right"]) if right]
+        found["best"] = next((k for k in fits if (self.sentence, k) in self._tried), None)
         found["rows"] = max(len(each["target"]) for each in traces)
         found["n_written"] = max(self.step - n_source - 1, 0)
         return found
