@@ -14,8 +14,6 @@
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
 
-notebook.set_up()
-
 # %% tags=["nbval-ignore-output"]
 from helpers.pretrained.translator import load_translator
 from helpers.widgets.model_map import model_map

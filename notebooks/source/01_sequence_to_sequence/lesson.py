@@ -13,8 +13,6 @@
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
 
-notebook.set_up()
-
 # %%
 import torch
 from torch import nn

@@ -11,8 +11,6 @@
 # %% tags=["set-up"]
 from helpers import notebook  # the build puts the whole set-up cell in this place
 
-notebook.set_up()
-
 # %% tags=["hide-input"]
 import math
 

@@ -7,9 +7,7 @@
 # table of progress, row 10 counts these questions too.
 
 # %% tags=["set-up"]
-from helpers import notebook  # the build puts the whole set-up cell in this place
-
-notebook.set_up()
+# The build puts the whole set-up cell in this place.
 
 # %%
 from helpers import exercises

@@ -6,9 +6,7 @@
 # state from the next cell. Allow **10 minutes** to play.
 
 # %% tags=["set-up"]
-from helpers import notebook  # the build puts the whole set-up cell in this place
-
-notebook.set_up()
+# The build puts the whole set-up cell in this place.
 
 # %%
 import torch
