@@ -109,9 +109,17 @@ class WardRound(Explorer):
     def build(self):
         self.observe(self._open, names="patient")
         self.choice("patient", "Patient", ())
+        self.button("Same patient again", self._again)
 
     def forget(self):
         self._notes = {letter: (set(), []) for letter in LETTERS}  # views and guesses
+
+    def _again(self, _):
+        """Start again with this patient; all others that were found stay found."""
+        self._notes[self.patient] = set(), []
+        with self.together():
+            self._redraw()  # at the end, even if nothing changes
+            self._open(None)
 
     def _open(self, _):
         found = self.patient in self._notes[self.patient][1]
@@ -201,11 +209,15 @@ class WardRound(Explorer):
         found, verdict = self.numbers["found"], wrap(" ".join(self._judged()), 25)
         guesses, faults = self._notes[self.patient][1], [self.patient, *WARD[self.patient]["here"]]
         open_ = self.numbers["paid"] and not found
-        sheet = Sheet(FAULTS, 30 + ROW * len(faults) + PITCH * len(verdict), 24 / ROW)
+        order = random.Random(f"ward {self.patient}").sample(faults, len(faults))
+        waiting = [one for one in LETTERS if one not in self._notes[one][1]] if found else []
+        if found:  # only what was found, and below it the mended lines
+            order = [self.patient]
+        height = 30 + ROW * (len(order) + bool(waiting)) + PITCH * len(verdict)
+        sheet = Sheet(FAULTS, height, 24 / ROW)
         sheet.text(0, 16, "Which fault?", bold=True)
         counted = self.numbers["counted"][1] if guesses or open_ else "look first"
         sheet.text(FAULTS, 16, counted, GREY, anchor="end")
-        order = random.Random(f"ward {self.patient}").sample(faults, len(faults))
         y = 27.5
         for letter in order:
             chosen, fault = letter == self.guess, WARD[letter]["fault"]
@@ -220,6 +232,11 @@ class WardRound(Explorer):
             for line in verdict if chosen else ():
                 sheet.text(8, y + 14, line)
                 y += PITCH
+        for letter in waiting[:1]:
+            words = f"Next patient: {letter}"
+            sheet.rect(0, y + 3, FAULTS, ROW - 3, BLUE, round=4)
+            sheet.text(8, y + 24, words, "white", bold=True)
+            sheet.target(0, y + 3, FAULTS, ROW - 3, words, patient=letter)
         return sheet
 
     def _draw_maps(self):
