@@ -635,6 +635,7 @@ def test_a_wrong_word_in_the_reference_costs_what_training_would_charge(translat
     view.steps = 8
     view.sentence = "Un chat noir dort."
     assert "purple" in "".join(view.trace.written)
+    assert "purple" not in " ".join(view._inside["once"])  # what the model itself writes of it
     view.steps = 0
     view.sentence, view.reference = SENTENCE, "A purple dog runs."
     assert view.trace.network is translator.model

@@ -258,6 +258,8 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
             if self.steps:
                 lost = losses_of(trace, self._untrained.network)
                 inside["untrained"] = [round(one, 4) for one in lost.tolist()]
+                if not self.reference:  # what the model itself writes
+                    inside["once"] = readable(self._untrained.again(_text_of(trace)).written)
             self._inside = inside
             self._trace, self._data = pack_trace(trace)
 

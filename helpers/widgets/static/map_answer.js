@@ -123,7 +123,8 @@ export function lossesOf({ written, candidates, drawn, untrained }) {
     const pushes = `“${token}”: p − 1 = ${number(share - 1)}, so a step raises its logit; “${rival}”: p = ${number(most)}, so it falls`;
     const fed = drawn[row - 1] > 0 ? `, after the decoder was fed “${before}” (teacher forcing)` : "";
     const says = `“${token}” costs ${formula} nats${place}${fed}`;
-    return { token, rank, loss, share, formula, pushes, says, before: untrained?.[row] };
+    const falls = `“${rival}” +${number(most)}`;
+    return { token, rank, loss, share, formula, pushes, says, most, falls, before: untrained?.[row] };
   });
   const losses = found.map(({ loss }) => loss);
   const meanOf = (all) => all.reduce((sum, loss) => sum + loss, 0) / all.length;
@@ -165,7 +166,7 @@ function chipOf(scene, { loss, share, rank }, [x, y, wide, high], { most, found 
 
 // One scale for every reference, so that a wrong word is seen to cost more; a mark where a model stands
 // that knows nothing: it gives each token the same p. Or how far each logit is pushed.
-function lossRows(p, { found, mean, before }, y, pitch, x, width, { vocabulary, pushes }, chips) {
+function lossRows(p, { found, mean, before, most: told }, y, pitch, x, width, { vocabulary, pushes }, chips) {
   const blind = pushes || !vocabulary ? 0 : Math.log(vocabulary);
   const most = pushes ? 1 : Math.max(blind ? 1.1 * blind : 12, ...found.flatMap((one) => [one.loss, one.before || 0]));
   const at = (loss) => (width * loss) / most;
@@ -193,6 +194,16 @@ function lossRows(p, { found, mean, before }, y, pitch, x, width, { vocabulary, 
     if (last || !chips) p.text(said, x + width - 3, y(row) + 0.5, { size, weight, align: "right" });
   });
   const [below, small] = [y(found.length) + pitch / 2 + 9, { size: 12, color: p.theme.muted }];
+  if (pushes) {
+    // The logit that falls in the row of which the tour tells.
+    p.box(x, y(told) + high / 2 - 3, at(found[told].most), 3, { fill: p.theme.key, radius: 1 });
+    p.text(found[told].falls, x + width / 2, below, {
+      ...small,
+      color: p.theme.key,
+      align: "center",
+      most: width - 28,
+    });
+  }
   p.text("0", x, below, small);
   const right = pushes ? "−1" : `${most.toFixed(0)} nats`;
   if (!blind) return p.text(right, x + width, below, { ...small, align: "right" });

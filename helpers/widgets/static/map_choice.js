@@ -109,11 +109,19 @@ export const choosing = {
   learned() {
     const { found, mean, before } = lossesOf(this.trace);
     const changes = found.map((one) => Math.abs(one.before - one.loss));
-    const { token, ...most } = found[changes.indexOf(Math.max(...changes))];
     const steps = this.model.get("steps");
-    const own = this.model.get("reference") ? "" : ` By itself the copy now writes “${sentenceOf(this.trace.written)}”`;
+    const after = `After ${steps === 1 ? "one step" : `${steps} steps`}, the copy`;
+    if (this.place) {
+      const { token, share, loss, before: was } = found[this.current];
+      return `${after} gives “${token}” ${percent(share)}, while the model itself gives it ${percent(Math.exp(-was))} (outlined). So this row costs ${number(loss)} nats instead of ${number(was)}, and the mean of all rows, the loss, is ${number(mean)} instead of ${number(before)}.`;
+    }
+    const { token, ...most } = found[changes.indexOf(Math.max(...changes))];
+    const [now, once] = [this.trace.written, this.trace.once].map((all) => all && `“${sentenceOf(all)}”`);
+    const own =
+      once &&
+      ` By itself the copy now writes ${now}${now === once ? " So does the model." : ` The model writes ${once}`}`;
     const next = this.bars.ask.hidden ? "" : " Has the copy learned only this sentence? Type another one above.";
-    return `After ${steps === 1 ? "one step" : `${steps} steps`}, the copy’s loss here is ${number(mean)}, while the model’s own is ${number(before)} (outlined). “${token}” changed most, from ${number(most.before)} to ${number(most.loss)}.${own || next}`;
+    return `${after}’s loss here is ${number(mean)}, while the model’s own is ${number(before)} (outlined). “${token}” changed most, from ${number(most.before)} to ${number(most.loss)}.${own || next}`;
   },
   costs() {
     if (this.trace.untrained) return this.learned();

@@ -138,6 +138,8 @@ export function outputScene(model, where, width, room, row, dials) {
   const low = Math.min(0, ...found.map(({ logit }) => logit));
   const y0 = top + (pitch * found.length) / 2;
   const chosen = found.find(({ drawn }) => drawn) || found[0];
+  // What the reference's token had before a copy was trained.
+  const once = model.scored && model.untrained ? Math.exp(-model.untrained[row]) : 0;
   scene.paint((p) => {
     const strip = left - 34;
     p.row(stack.output, row, 0, y0 - 13, strip, 26);
@@ -162,11 +164,13 @@ export function outputScene(model, where, width, room, row, dials) {
         p.text(brief(share), width - 4, y - 6, { size: 13, align: "right", weight });
         p.box(left + ring, y + 6, wide, 6, { fill: p.theme.masked, radius: 3 });
         p.box(left + ring, y + 6, Math.max(2, wide * share), 6, { fill, radius: 3 });
+        if (own && once) p.box(left + ring, y + 6, wide * once, 6, { edge: p.theme.ink, radius: 3 });
         return;
       }
       p.text(spelt(word), left + ring, y, { size: 15, weight, most: token - ring - 8 });
       p.box(x2, y - bar / 2, Math.max(2, room2 * share), bar, { fill, radius: 3 });
-      p.text(told(one), x2 + Math.max(2, room2 * share) + 6, y, { size: 13, weight });
+      if (own && once) p.box(x2, y - bar / 2, room2 * once, bar, { edge: p.theme.ink, radius: 3 });
+      p.text(told(one), x2 + Math.max(2, room2 * share, own * room2 * once) + 6, y, { size: 13, weight });
       if (!listed) return;
       const at = (value) => x1 + (room2 * (value - low)) / (high - low || 1);
       const [from, to] = [at(Math.min(0, logit)), at(Math.max(0, logit))];
