@@ -21,11 +21,8 @@ export function recurrentScene(model, width, room, step, live) {
   const n = model.source.length;
   // On a phone the context stands below the weights, and the next token below the decoder.
   const slim = width < NARROW;
-  const label = clamp(
-    Math.ceil(Math.max(...model.source.map((token) => textWidth(token, 14)))) + 10,
-    slim ? 64 : 80,
-    96,
-  );
+  const longest = Math.max(...model.source.map((token) => textWidth(token, 14)));
+  const label = clamp(Math.ceil(longest) + 10, slim ? 64 : 80, 96);
   const turn = columnTurn((width - label) / model.tokens.length);
   // Room for the ways to the decoder's states, for these and the words below.
   const [lift, deep] = [slim ? 98 : 90, slim ? 122 : 84 + (turn ? 18 : WRITES)];
@@ -58,27 +55,22 @@ export function recurrentScene(model, width, room, step, live) {
   const most = Math.max(...weights);
   const best = `“${model.source[weights.indexOf(most)]}”`;
   const next = "Which source token gets most in the next step? Guess, then press that step.";
-  const knows = "The model only knows sentences that end with “ .”";
-  const loops =
-    model.written.at(-1) === "<eos>" ? "" : `. This one doesn’t end, and was cut after ${model.written.length} tokens`;
-  const added = /\.\s*$/.test(model.sentence || ".") ? "" : `${knows}, so one was added. `;
-  const stops = model.source[n - 2] === "." ? added : `${knows}${loops}. `;
+  const stopped = model.source[n - 2] === ".";
+  const known = stopped && /\.\s*$/.test(model.sentence || ".");
+  const stops = `The model only knows sentences that end with “ .”${stopped ? ", so one was added" : ""}. `;
   // How much of what is written comes from where it looks: measured, by looking at each token alone.
   const same = model.alone[step];
   const any = `Any of the ${n} tokens alone would lead to it, so where it looks doesn’t decide this word. `;
   const few = `If all the weight were on one token, ${same} of the ${n} would lead to this word. `;
   scene.hint = g.told
     ? `You made step ${step + 1} look at ${best} alone: it writes “${model.written[step]}”, and the sentence becomes “${sentenceOf(model.written)}” Press the same weight again to undo that.`
-    : `${stops}Step ${step + 1}: ${best} gets ${percent(most)} of the weight, and “${model.written[step]}” is written. ${same === n ? any : same ? few : ""}${g.force ? "Press a weight to make it look only there." : `${slim ? "" : "Press play, or a score to see its products. "}${step + 1 < model.tokens.length ? next : ""}`}`;
+    : `${known ? "" : stops}Step ${step + 1}: ${best} gets ${percent(most)} of the weight, and “${model.written[step]}” is written. ${same === n ? any : same ? few : ""}${g.force ? "Press a weight to make it look only there." : `${slim ? "" : "Press play, or a score to see its products. "}${step + 1 < model.tokens.length ? next : ""}`}`;
   return scene;
 }
 
 function headline(scene, g, x, words, more, most) {
-  scene.label(words, x, g.narrow && !g.slim ? 30 : 12, {
-    size: g.narrow ? 12 : 15,
-    weight: 650,
-    most: g.slim ? 0 : most,
-  });
+  const style = { size: g.narrow ? 12 : 15, weight: 650, most: g.slim ? 0 : most };
+  scene.label(words, x, g.narrow && !g.slim ? 30 : 12, style);
   if (!g.narrow) scene.label(more, x, 31, { size: 13, color: "muted", most });
 }
 
@@ -214,9 +206,7 @@ function nextToken(scene, model, g) {
       p.text(brief(share), x + room - 1, y + under, { size: 12, align: "right", color: p.theme.muted });
     }),
   );
-  const rect = g.slim
-    ? [0, first - 14, g.width, 26]
-    : [left - 6, first - 24, g.width - left + 6, found.length * pitch + 30];
+  const rect = [left - 6, first - 24, g.width - left + 6, found.length * pitch + 34];
   scene.part(["output", "decoding", "loss", "decoder"], ...rect);
   g.below = g.slim ? first - 14 : first + found.length * pitch + 6;
 }
@@ -287,14 +277,8 @@ function chain(scene, model, g) {
     elbow(p, g.ways.query, p.theme.query);
     elbow(p, g.ways.mix, p.theme.value);
     elbow(p, g.ways.write, p.theme.muted);
-    const style = {
-      size: 12,
-      color: p.theme.query,
-      align: g.slim ? "right" : "left",
-      most: g.slim ? 0 : mixed - scores - 16,
-    };
-    const words = `query s${subscript(g.step)}${g.slim ? "" : ", the state before"}`;
-    p.text(words, scores + (g.slim ? -8 : 8), y - 56, style);
+    const style = { size: 12, color: p.theme.query, align: "right", most: scores - 16 };
+    p.text(`query s${subscript(g.step)}${g.slim ? "" : ", the state before"}`, scores - 8, y - 56, style);
   });
   g.asks = { under, y };
   scene.part("decoder", 0, y - LABEL, g.width, LABEL + (turn ? 92 : 64 + WRITES));
@@ -305,7 +289,7 @@ function chain(scene, model, g) {
     "query",
     ...(g.step ? [before - wide / 2 - 4, y - LABEL, wide + 8, 28 + LABEL] : [asks - start, y - 26, start + 8, 20]),
   );
-  scene.part("query", ...(g.slim ? [scores - 70, y - 66, 66, 18] : [scores, y - 66, mixed - scores - 8, 18]));
+  scene.part("query", Math.max(0, scores - 170), y - 66, Math.min(scores, 170), 18);
   scene.part("write", at - wide / 2 - 4, y - LABEL, wide + 8, LABEL + (turn ? 28 : 74));
 }
 

@@ -28,7 +28,7 @@ class MapView {
     this.opened = new Set();
     this.read();
     this.stage = new Stage({
-      open: (place, head, row) => this.open(place, head, row),
+      open: (...pressed) => this.open(...pressed),
       follow: (token) => {
         this.pause();
         this.set({ follow: this.follow === token ? "" : token, everything: true });
@@ -159,8 +159,8 @@ class MapView {
     this.redraw();
   }
 
-  // `row` is the one that answers.
-  open(place, head = 0, row = this.current) {
+  // `row` is the one that answers; `says`, what is told of it there.
+  open(place, head = 0, row = this.current, says = "") {
     this.pause();
     // What a step of the tour asks is answered where the pressed square opens.
     this.answer = /^decoder\/\d+$/.test(place) && this.tour[this.stop]?.answer;
@@ -184,7 +184,7 @@ class MapView {
     const follow = output && this.trace.scored ? `decoder:${row}` : kept;
     this.set({ place, written, follow, beat: -1, stop: -1, everything: true });
     this.say(trail(place, this.trace).pop().words);
-    if (this.answer) this.hear(this.answer);
+    if (this.answer || says) this.hear(this.answer || says);
   }
   get answered() {
     return Boolean(this.said) && this.said === this.answer;

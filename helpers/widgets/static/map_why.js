@@ -60,7 +60,10 @@ export function sayWhy({ above, told }, other = "") {
   const gap = above < 0 ? `gap of ${size} below` : `lead of ${size} over`;
   const parts = told.map(({ words, sum }) => `${words} (${number(sum)})`).join(" and ");
   const verb = told.length > 1 ? "add" : "adds";
-  return `${parts[0].toUpperCase()}${parts.slice(1)} ${verb} most to the ${gap} ${other || "an average key"}.`;
+  const many = told.every(({ sum }) => Math.abs(3 * sum) < Math.abs(above));
+  const lead = `the ${gap} ${other || "an average key"}`;
+  const words = many ? `${lead} is spread over many parts: ${parts} ${verb} most` : `${parts} ${verb} most to ${lead}`;
+  return `${words[0].toUpperCase()}${words.slice(1)}.`;
 }
 
 export function whyScene(where, width, room, { asked, live, side }) {
@@ -176,7 +179,7 @@ function ranked(parts, most) {
   return { shown, ends };
 }
 
-// One bar per part, and below them their sum; returns where each row is, and where they end. A part that a
+// Their sum, which is in view in every frame, and below it one bar per part; returns where each row is, and where they end. A part that a
 // sublayer wrote opens its layer. All of it is painted, so that it comes only when it's played.
 function addsUp(scene, { shown, ends }, { found, side, stack }, y, { pitch, width, names, range }) {
   const [low, high] = [Math.min(...range), Math.max(...range)];
@@ -187,27 +190,32 @@ function addsUp(scene, { shown, ends }, { found, side, stack }, y, { pitch, widt
   const thick = names ? Math.max(12, 0.45 * pitch) : 7;
   const end = y + pitch * (shown.length + 1);
   if (names) scene.paint((p) => p.box(at(0) - 0.5, y - 2, 1, end - y + 2, { fill: p.theme.edge, radius: 0 }));
-  const rows = [...shown, ["together", ends.at(-1)]].map(([name, value], i) => {
-    const sum = i === shown.length;
+  const rows = [["together", ends.at(-1)], ...shown].map(([name, value], i) => {
+    const sum = !i;
     const middle = y + pitch * (i + 0.5);
     const leads = found.told.some((one) => one.side === side && one.name === name);
     const style = { size: 13, align: "right", weight: sum || leads ? 650 : 400 };
     const rect = [0, middle - pitch / 2, width, pitch];
     scene.paint((p) => {
-      const [from, to] = sum ? [at(0), at(value)] : [at(ends[i]), at(ends[i + 1])];
+      const [from, to] = sum ? [at(0), at(value)] : [at(ends[i - 1]), at(ends[i])];
       if (names) p.text(name, left - 8, middle, { ...style, most: names - 12 });
       else p.text(name, left, middle - up, { ...style, align: "left" });
       p.text(number(value), width - 7, middle - up, style);
       const fill = sum ? p.theme.ink : rgb(p.theme.signed[value < 0 ? 56 : 200]);
       const [start, long] = [Math.min(from, to), Math.max(1, Math.abs(to - from))];
       p.box(start, middle + up - thick / 2, long, thick, { fill, radius: 2 });
-      if (!sum && names) p.box(to - 0.5, middle + thick / 2, 1, pitch - thick, { fill: p.theme.muted, radius: 0 });
+      if (!sum && names && i < shown.length)
+        p.box(to - 0.5, middle + thick / 2, 1, pitch - thick, { fill: p.theme.muted, radius: 0 });
     });
     const [, layer] = /^layer (\d+), /.exec(name) || [];
     const go = layer ? `${stack}/${layer - 1}` : /^(token|position)$/.test(name) && `${stack}/embedding`;
     const where = layer ? `${stack} layer ${layer}` : `the ${stack}’s embeddings`;
     const said = `${name}: ${number(value)}`;
-    if (go) scene.button(rect, said, { go }, [said, `click to open ${where}`]);
+    if (go)
+      scene.button(rect, said, { go, says: `${said} of the ${number(ends.at(-1))}. This is ${where}.` }, [
+        said,
+        `click to open ${where}`,
+      ]);
     if (sum) scene.spot(rect, said, [said, "before rounding, the bars add up exactly"]);
     return rect;
   });
