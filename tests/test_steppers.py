@@ -228,12 +228,9 @@ def test_the_arrows_that_a_step_follows_are_bold():
 @pytest.mark.parametrize("make", [rnn, bahdanau])
 def test_a_sentence_typed_is_translated_and_a_wrong_one_refused(make):
     w = make()
-    before = w.svg
     w.controls["sentence"].value = OTHER
     assert w.sentence == OTHER
-    assert w.svg != before
     assert not w.controls["sentence"].error
-    good = w.svg
     for bad, words in [("zut " + OTHER, "zut"), ("", "Type"), (". " * MOST, "At most")]:
         w.controls["sentence"].value = bad
         assert w.sentence == OTHER
@@ -241,8 +238,6 @@ def test_a_sentence_typed_is_translated_and_a_wrong_one_refused(make):
     w.controls["sentence"].value = OTHER.upper()
     assert not w.controls["sentence"].error
     assert w.numbers["source"][:-1] == OTHER.split()
-    w.controls["sentence"].value = OTHER
-    assert w.svg == good
     w.controls["sentence"].value = "zut"
     (field,) = [one for one in w._shown["controls"] if one["name"] == "sentence"]
     assert set(SENTENCE.split()) <= set(field["known"])
@@ -253,9 +248,6 @@ def test_a_sentence_typed_is_translated_and_a_wrong_one_refused(make):
     w.set_trait(trait, w.controls[trait].max)
     w.sentence = "."  # a shorter one takes the step back
     assert getattr(w, trait) <= w.controls[trait].max
-    w.reset()
-    assert w.sentence == w.controls["sentence"].value == SENTENCE
-    assert w.svg == before
 
 
 def test_bad_arguments_are_named():
@@ -265,5 +257,3 @@ def test_bad_arguments_are_named():
         BahdanauStepper(model_of("none"), SOURCE, TARGET, SENTENCE)
     with pytest.raises(ValueError, match="zut"):
         RNNStepper(model_of("none"), SOURCE, TARGET, "zut .")
-    with pytest.raises(TypeError, match="what_is_this"):
-        rnn(what_is_this=1)

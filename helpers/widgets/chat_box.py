@@ -89,8 +89,7 @@ class ChatBox(SentenceExplorer):
         now, whole = self._read(self.template), self._read(WHOLE)
         said = [self._said(one["reply"]) for one in (now, whole)]
         name = next((name for name, one in EXAMPLES.items() if one[0] == self.sentence), OWN)
-        if name == OWN:
-            self._own = self.sentence
+        self._own = self.sentence if name == OWN else self._own
         right, same = (EXAMPLES[name][1], "✗✓") if name in EXAMPLES else (said[1], "≠=")
         for template, answer in zip((WHOLE, self.template), said[::-1], strict=True):
             self._tried[self.sentence, template] = mark = same[answer == right]

@@ -73,9 +73,7 @@ class SentenceStepper(SentenceExplorer):
             return "Type a sentence: words with spaces between them."
         unknown = sorted({*words} - {*self.known_words()}, key=words.index)
         if unknown:
-            shown = ", ".join(w if len(w) <= 12 else w[:12] + "…" for w in unknown[:3])
-            more = "…" if len(unknown) > 3 else ""
-            return f"Not in “Known words”: {shown}{more}."
+            return f"Not in “Known words”: {', '.join(unknown):.60}."
         if len(words) >= MOST:
             return f"At most {MOST - 1} words fit, the full stop included; got {len(words)}."
         return ""
@@ -213,8 +211,7 @@ class RNNStepper(SentenceStepper):
         if not self.kept:
             return "Nothing gets through: what is right is so by chance."
         never = [found["whole"][i] for i, stay in found["stays"].items() if not stay[-1]]
-        lost = " and ".join(f"“{word}”" for word in never)
-        lost = lost if len(lost) < 20 else f"{len(never)} words"
+        lost = f"“{never[0]}”" if len(never) == 1 else f"{len(never)} words"
         even = f"Even all {len(right) - 1} lose {lost}"
         if never and not any(right):
             return f"{even}: the model’s own mistake{'s' * (len(never) > 1)}."
