@@ -15,7 +15,7 @@ import { namePlaces } from "../../helpers/widgets/static/map_rows.js";
 import { tileGrid } from "../../helpers/widgets/static/map_tiles.js";
 import { compared } from "../../helpers/widgets/static/map_without.js";
 import { deeper, likeliest, matrix, sentenceOf, tellingPair } from "../../helpers/widgets/static/map_trace.js";
-import { digits, marksIn, spelt } from "../../helpers/widgets/static/text.js";
+import { digits, marksIn, spelt, uncapped } from "../../helpers/widgets/static/text.js";
 
 // A sublayer with one head, of which only the weights are asked for.
 function sublayerOf(weights, { kind = "self-attention", causal = false } = {}) {
@@ -168,6 +168,7 @@ test("an English sentence is told from a French one", () => {
 
 test("the marks in names are explained where there are any", () => {
   assert.equal(marksIn(["dog", "-", "<eos>"]), "");
+  assert.deepEqual(["Encoder layer 1", "GPT layer 1", "ViT layer 1"].map(uncapped), ["encoder layer 1", "GPT layer 1", "ViT layer 1"]);
   assert.equal(marksIn(["st", "‿ick", "‿s"]), "‿ marks letters without a space before them");
   assert.equal(marksIn(["‿⟨D0⟩"]), "‿ marks letters without a space before them, and ⟨D0⟩ is a byte, a part of a character");
   assert.equal(marksIn(["‿ick", "␣"]), "‿ marks letters without a space before them, and ␣ is a space");

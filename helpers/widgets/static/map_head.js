@@ -256,17 +256,8 @@ function headLabels(scene, where, g, queries, keys) {
     const y = top2 + (queries.length * high) / 2;
     if (g.narrow) {
       const [from, to] = [x1 + broad / 2, left + broad / 2];
-      const low = top + below;
-      const way = path(
-        from,
-        low + 12,
-        from,
-        low + 34,
-        to,
-        low + 34,
-        to,
-        top2 - (image ? 30 : 46 * columnLevels(cell) + 28),
-      );
+      const [low, end] = [top + below, top2 - (image ? 30 : 46 * columnLevels(cell) + 28)];
+      const way = path(from, low + 12, from, low + 34, to, low + 34, to, end);
       p.line(way, { color: p.theme.muted, width: 2, arrow: true });
       p.text("softmax", to + 8, top + below + 48, { size: 12, color: p.theme.muted });
     } else {

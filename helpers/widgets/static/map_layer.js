@@ -11,7 +11,7 @@ import { nameRows, namesWidth } from "./map_rows.js";
 import { bluest, purposeOf } from "./map_purpose.js";
 import { tellCell } from "./map_tiles.js";
 import { KINDS, BRIEF, title, valueAt } from "./map_trace.js";
-import { clamp, fitting, textWidth } from "./text.js";
+import { clamp, fitting, textWidth, uncapped } from "./text.js";
 
 const WORDS = {
   "self-attention": ["every token attends to every token", "attends to every token", "to every token"],
@@ -47,7 +47,7 @@ export function layerScene(model, where, place, width, room, query) {
     if (!i || g.across) {
       if (stack.image) stack.tokens.forEach((_, row) => patchRow(scene, stack, row, g.label - 5, own.y(row), g.pitch));
       else nameRows(scene, stack.tokens, { right: g.label - 8, top: own.top, pitch: g.pitch, room: g.label - 9 });
-      const enters = i ? KINDS[sublayer.kind].toLowerCase() : name.toLowerCase();
+      const enters = i ? KINDS[sublayer.kind].toLowerCase() : uncapped(name);
       strip(scene, own, before, g.label, "in", `the residual stream, as it enters ${enters}`, stack.tokens);
       from = g.label + g.strip;
     }
@@ -81,19 +81,9 @@ function layerSizes(model, width, room, stack, sublayers) {
   const all = beside.reduce((sum, one) => sum + norm + units(one) + 2, 1);
   const gaps = 1 + beside.length * (norm + 4);
   const strip = clamp((width - label - 4 - gaps * gap - 8) / all, 5, 110);
-  return {
-    across,
-    units,
-    step: top + pitch * stack.n + 46,
-    label,
-    top,
-    pitch,
-    gap,
-    strip,
-    bottom: top + pitch * stack.n,
-    y: (row) => top + (row + 0.5) * pitch,
-    skip: top - 20,
-  };
+  const bottom = top + pitch * stack.n;
+  const sizes = { across, units, label, top, pitch, gap, strip, bottom };
+  return { ...sizes, step: bottom + 46, skip: top - 20, y: (row) => top + (row + 0.5) * pitch };
 }
 
 // The same sizes, further down.

@@ -338,12 +338,8 @@ function recurrentBeats(scene, model, g) {
   const { under, y } = g.asks;
   const column = (i) => [g.x[i] - g.gap - 2, 0, g.part + g.gap, under + 4];
   const past = [0, y - LABEL, g.label + (g.step * (g.width - g.label)) / model.tokens.length - 8, g.deep - 20 + LABEL];
-  scene.beat("The encoder reads the sentence in both directions and keeps a state per token.", past, [
-    0,
-    0,
-    g.x[0] + g.part + 4,
-    under + 4,
-  ]);
+  const names = [0, 0, g.x[0] + g.part + 4, under + 4];
+  scene.beat("The encoder reads the sentence in both directions and keeps a state per token.", past, names);
   scene.moves(bothWays(model.states, g));
   const low = [0, under + 4, g.width, g.room - under - 4];
   const write = g.slim ? low : [g.x[3] + g.part, 0, g.width - g.x[3] - g.part, under + 4];

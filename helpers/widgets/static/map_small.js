@@ -29,12 +29,8 @@ export function smallOf(view) {
     const losses = trace.scored && !view.tour[view.stop]?.back;
     small.hidden = width >= NARROW || !whole || Boolean(view.place) || losses;
     if (small.hidden) return 0;
-    const scene = sceneOf(trace, "", WIDE, rows, {
-      current,
-      query,
-      height: HIGH[trace.stacks.length - 1],
-      small: true,
-    });
+    const height = HIGH[trace.stacks.length - 1];
+    const scene = sceneOf(trace, "", WIDE, rows, { current, query, height, small: true });
     // Both pictures are made of the same parts, which the one that is drawn later puts in their places.
     places = trace.stacks.map(({ blocks, bottom }) => ({ blocks, bottom, xs: [...blocks.map(({ x }) => x), WIDE] }));
     scene.targets = [];

@@ -149,7 +149,11 @@ class Head {
     }));
   }
   get scores() {
-    return (this._scores ||= this.worked(this.q.rows, this.k.rows, (t, s) => valueAt(this.dots, t, s) / this.root));
+    if (this._scores) return this._scores;
+    const all = this.worked(this.q.rows, this.k.rows, (t, s) => valueAt(this.dots, t, s) / this.root);
+    // A softmax tells the largest apart, too, so only the very largest has the darkest colour.
+    const allowed = all.data.filter((_, i) => this.allowed(Math.floor(i / all.cols), i % all.cols));
+    return (this._scores = Object.assign(all, { most: Math.max(...allowed.map(Math.abs)) || 1 }));
   }
   get context() {
     const { v } = this;
@@ -221,12 +225,8 @@ export function readPlace(text, model) {
   const number = { ...place, depth: 3, query, key, splits };
   const [why, other = "-1"] = (last || "").split(",");
   if (!splits || why !== "why") return number;
-  return {
-    ...number,
-    inside: "why",
-    home: text.split("/").slice(0, 5).join("/"),
-    other: Number(other),
-  };
+  const home = text.split("/").slice(0, 5).join("/");
+  return { ...number, inside: "why", home, other: Number(other) };
 }
 
 // Inside a sublayer: ".../norm/3" for token 3, ".../neuron/17,3" for neuron 17 and token 3.

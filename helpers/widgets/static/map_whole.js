@@ -8,7 +8,7 @@ import { KINDS } from "./map_trace.js";
 import { path } from "./map_paint.js";
 import { patchRow, picture, verdicts } from "./map_patches.js";
 import { LEAST, brackets, namePlaces, namesWidth, perLine } from "./map_rows.js";
-import { clamp, marksIn, textWidth, wrapped } from "./text.js";
+import { clamp, marksIn, textWidth, uncapped, wrapped } from "./text.js";
 
 // Room for a line of words above a stack.
 export const HEAD = 22;
@@ -280,7 +280,7 @@ function layerBox(scene, model, stack, sublayers, i, m, rows) {
   Object.assign(sublayers, { out: x + width + 5, end: x + width + 5 + exit });
   const { after } = sublayers[sublayers.length - 1];
   scene.paint((p) => p.strips(after, sublayers.out, top, exit, m.pitch, { rows }));
-  const said = ["After", "after"].map((word) => `${word} ${name.toLowerCase()}`);
+  const said = ["After", "after"].map((word) => `${word} ${uncapped(name)}`);
   scene.vectors([sublayers.out, top, exit, rows * m.pitch], after, stack.tokens, said, () => go, rows);
   scene.part("add-and-norm", sublayers.out, top, exit, rows * m.pitch);
 }

@@ -20,6 +20,8 @@ export const isSpecial = (text) => /^(<[^<>]*>|\[[A-Z]+\d*\])$/.test(text);
 
 // A token with a letter in it that stands for itself.
 export const isWord = (text) => /\p{L}/u.test(text) && !isSpecial(text);
+// A name inside a sentence: “Encoder” loses its capital, “GPT” and “ViT” keep theirs.
+export const uncapped = (name) => name.replace(/^[A-Z](?=[a-z]{2})/, (first) => first.toLowerCase());
 // A lone space has a name beside its sign, and no lone comma is taken for a speck.
 export const spelt = (text) => (text === "␣" ? "␣ space" : /^[^\p{L}\p{N}]$/u.test(text) ? `“${text}”` : text);
 export const JOINED = "‿";
