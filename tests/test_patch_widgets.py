@@ -72,9 +72,8 @@ def test_only_what_is_outside_the_band_of_random_models_counts_as_a_difference(m
         assert f"In 20 untrained models it’s {low}% to {high}%" in widget.tell()[1]
         assert said in widget.tell()[1]
         assert f">{part}{arrow}<" in widget.draw()[1].to_svg()
-    assert (
-        ">chance alone gives about 1 of 8<" in widget.svg
-    )  # 8 cells, each the first or last of 21 models
+    # 8 cells, each the first or last of 21 models.
+    assert ">chance alone gives about 1 of 8<" in widget.svg
     # A target per token, in both pictures, and per head.
     assert len(clicks(widget)) == 2 * (4 * 4 + 1) + 2 * 4
     send(widget, set={"layer": 2, "head": ROLLOUT}, number=1)
@@ -87,12 +86,11 @@ def test_the_median_of_the_untrained_models_is_shown_beside_the_trained(make):
     parts = widget.numbers["parts"][:, 1, 1].tolist()
     assert f"puts {parts[0]}% of its weight" in widget.tell()[0]
     drawn, compared = (sheet.to_svg() for sheet in widget.draw())
-    trained, untrained = (
-        re.findall(rf" {name}: weight ([0-9.]+)", drawn) for name in ("trained", "untrained")
-    )
+    names = "trained", "untrained"
+    trained, untrained = (re.findall(rf" {name}: weight ([0-9.]+)", drawn) for name in names)
     assert len(trained) == len(untrained) == 17
     assert trained != untrained
-    most = max(widget.numbers[name][1:].max() for name in ("trained", "untrained"))
+    most = max(widget.numbers[name][1:].max() for name in names)
     assert f"{most:.2f} weight<" in drawn  # one scale for both
     bars = re.findall(rf'width="([\d.]+)" height="24.0" fill="(?:{BLUE}|{GREY})"', compared)
     assert list(map(float, bars)) == pytest.approx([2.4 * parts[0], 2.4 * parts[11]], abs=0.1)
@@ -113,14 +111,12 @@ def test_the_patches_that_count_are_outlined_and_the_rule_is_in_view(make):
 
 def test_a_weight_has_one_colour_whatever_is_drawn_below_it(make):
     widget = make(picture=1, layer=2, head=ROLLOUT, token=6)  # which keeps most of its own weight
-    others = widget.numbers["trained"].clone()
-    others[[0, 6]] = 0
-    assert others.max() > 0.5 * widget.numbers["top"]  # beside which the others are seen
+    (_, *others), scale = widget.numbers["trained"].tolist(), widget.numbers["top"]
+    row, column = divmod(others.index(most := max(others[:5] + others[6:])), 4)
+    assert scale / 2 < most <= scale < others[5]  # so that others are seen beside it
+    colour, label = shade(WEIGHTS, most / scale)[0], f"Row {row + 1}, column {column + 1}, trained"
+    assert re.search(f'fill="{colour}"[^>]*/><rect [^>]*"{label}', widget.svg)
     assert ">≥" in widget.svg
-    for i in others.topk(3).indices.tolist():
-        colour = shade(WEIGHTS, (others[i] / widget.numbers["top"]).item())[0]
-        assert re.search(rf'fill="{colour}"[^>]*/><rect [^>]*"Row {(i - 1) // 4 + 1}, column '
-                         rf'{(i - 1) % 4 + 1}, trained', widget.svg)  # fmt: skip
 
 
 def test_a_patch_can_be_clicked_and_the_class_token_asked_again(make):
@@ -152,9 +148,8 @@ def test_a_side_is_pressed_in_a_cell_of_its_own_and_compared(side, said):
     assert widget.tell()[1] == f"Against side 7: {said}"
     assert f"token {widget.chosen + 1}, as the class token is the first" in widget.svg
     bars = widget.draw()[2:]
-    assert re.findall(r"Side of (\d+) pixels[^\"]*pressed", "".join(b.to_svg() for b in bars)) == [
-        str(side)
-    ]
+    pressed = re.findall(r"Side of (\d+) pixels[^\"]*pressed", "".join(b.to_svg() for b in bars))
+    assert pressed == [str(side)]
     for bar in bars:  # two cells that don't touch, and their squares within them
         drawn = re.findall(r'<rect x="([\d.]+)" y="([\d.]+)" width="([\d.]+)"', bar.to_svg())
         cells, squares = drawn[::3], drawn[1::3]

@@ -84,10 +84,11 @@ def test_loss_and_translations_are_those_of_the_silenced_model(make, translator)
             losses += F.cross_entropy(logits[0], ids[0, 1:], reduction="sum").item()
             tokens += ids.shape[1] - 1
     assert widget.numbers["loss"] == pytest.approx(losses / tokens, rel=1e-4)
-    bars = [re.search(r'y="30.0" width="([\d.]+)" height="22.0" fill="#7', widget.svg)[1]]
+    bar, seen = r'y="30.0" width="([\d.]+)" height="22.0" fill="#7', widget.svg
     widget.controls["Whole cross-attention off"].click()
-    bars.append(re.search(r'y="30.0" width="([\d.]+)" height="22.0" fill="#7', widget.svg)[1])
-    assert float(bars[0]) < float(bars[1])  # a larger loss is a longer bar, on one axis
+    assert float(re.search(bar, seen)[1]) < float(
+        re.search(bar, widget.svg)[1]
+    )  # a larger loss is a longer bar, on one axis
     assert len(set(widget.numbers["translations"])) == 1
     assert "no longer sees the French" in widget.tell()[1]
     lines = re.findall(r"<text [^>]*>([^<]*<tspan.*?)</text>", widget.draw()[1].to_svg())
@@ -116,7 +117,7 @@ def test_costs_alone_are_those_of_one_silent_head(make, translator):
     cost = widget.numbers["loss"] - widget.numbers["whole"]
     assert costs["cross 2.2"] == pytest.approx(cost, abs=1e-4)  # stored
     widget.silent = ("cross 3.1", "encoder 2.4")
-    said = "One by one they cost 0.14 in all, together 0.13. On 4 sentences a gap"
+    said = "One by one they cost 0.14, together 0.13. On 4 sentences a gap"
     assert said in widget.tell()[1]
     widget.silent = ("cross 3.1", "cross 3.2", "encoder 1.1", "cross 2.2")  # 0.06 apart
     assert widget.tell()[1] == "Switch the last one back on, and try another."

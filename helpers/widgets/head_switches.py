@@ -191,7 +191,7 @@ class HeadSwitches(Explorer):
 
     def describe(self):
         loss, whole = (number(self.numbers[name]) for name in ("loss", "whole"))
-        names = ", ".join(self.silent) if self.silent else "none"
+        names = ", ".join(self.silent) or "none"
         return f"Silent: {names}. {self.tell()[0]} Loss {loss} nats per token, {whole} with all on."
 
     def tell(self):
@@ -205,9 +205,7 @@ class HeadSwitches(Explorer):
             asked = "Switch the last one back on, and try another."
         more, little = found["more"], f"On {of} sentences a gap below {NOISE} means little."
         if {*self._cross} <= {*self.silent} and len(set(found["translations"])) == 1:
-            asked = (
-                "All translations are the same now, because the decoder no longer sees the French."
-            )
+            asked = "All translations are the same: the decoder no longer sees the French."
         elif more < 0 and (n == 1 or not found["changed"]):
             asked = f"The loss fell. {little}"
             if more <= -NOISE:
@@ -217,9 +215,7 @@ class HeadSwitches(Explorer):
             apart = round(abs(more - alone), 2) >= NOISE
             hint = "So they probably depend on one another." if apart else little
             if apart or not found["changed"]:
-                asked = (
-                    f"One by one they cost {number(alone)} in all, together {number(more)}. {hint}"
-                )
+                asked = f"One by one they cost {number(alone)}, together {number(more)}. {hint}"
         said = (
             f"{n} {'head is' if n == 1 else 'heads are'} silent, {of - found['changed']} of {of} "
         )
@@ -239,9 +235,8 @@ class HeadSwitches(Explorer):
         sheet.text(0, 18, f"Loss: {number(loss)} nats per token{more}", INK, bold=True)
         on = f"on these {len(self._sentences)} sentences; line: {number(whole)}, all on"
         sheet.text(0, 92, on, GREY)
-        scale = {
-            nats: sheet.width * min(nats / 8, 1) ** 0.5 for nats in (0, 0.5, 2, 8, loss, whole)
-        }
+        drawn = 0, 0.5, 2, 8, loss, whole
+        scale = {nats: sheet.width * min(nats / 8, 1) ** 0.5 for nats in drawn}
         for nats in (0, 0.5, 2, 8):  # a guess among 4,000 tokens costs 8.3; one head, a hundredth
             anchor = {0: "start", 8: "end"}.get(nats, "middle")
             sheet.text(scale[nats], 70, nats, GREY, anchor=anchor)

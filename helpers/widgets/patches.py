@@ -12,9 +12,7 @@ from helpers.widgets.colours import LIGHT
 from helpers.widgets.explorer import Explorer
 from helpers.widgets.svg import PALE, Sheet, ink_on, number, shade, track
 
-BOX, LARGE, SMALL = 280, 196, 126  # pixels of a side: a picture that is cut, a map, its picture
-HIGH = 196  # where the maps begin
-COUNTS = "a pixel is more than a fifth", "as strong as the strongest"
+BOX, LARGE, SMALL, HIGH = 280, 196, 126, 196  # pixels: a cut picture, a map, its picture, its top
 DRAWN = LinearSegmentedColormap.from_list("drawn", [LIGHT["paper"], LIGHT["ink"]])
 GREYS = LinearSegmentedColormap.from_list("greys", ["black", "white"])
 SIDES = 2, 4, 7, 14  # of a patch, in pixels of the picture
@@ -265,17 +263,15 @@ class PatchAttention(Explorer):
         # Pale: the frames are seen on dark clothes too.
         sheet.pixels(0, 2, SMALL, SMALL, image, DRAWN, 0, 1.6 * image.max())
         self._draw_frames(sheet, 0, 2, SMALL)
-        asked = "Back: press “class token”" if self.token else "Press a patch below"
-        sheet.text(142, 16, asked, bold=True)
-        for i, words in enumerate((f"□ counts as {self._label()}:", *COUNTS)):
-            sheet.text(142, 42 + 22 * i, words)
-        for i in range(10):
-            sheet.rect(158 + 10 * i, 110, 11, 16, shade(WEIGHTS, i / 9))
+        lines = ("Back: press “class token”" if self.token else "Press a patch below",
+                 f"□ counts as {self._label()}:", "a pixel is more than a fifth",
+                 "as strong as the strongest")  # fmt: skip
+        for i, words in enumerate(lines):
+            sheet.text(142, 18 + 22 * i, words, bold=i == 0)
+        sheet.pixels(158, 110, 100, 16, [range(10)], WEIGHTS, 0, 9)
         sheet.text(142, 124, "0", GREY)
-        more = "≥" * (
-            max(self.numbers[name][self.token] for name in ("trained", "untrained")) > top
-        )
-        sheet.text(266, 124, f"{more}{number(top)} weight", GREY)
+        over = any(self.numbers[name][self.token] > top for name in ("trained", "untrained"))
+        sheet.text(266, 124, f"{'≥' * over}{number(top)} weight", GREY)
         self._draw_weights(sheet, 0, "trained", BLUE)
         self._draw_weights(sheet, 400 - LARGE, "untrained", GREY)
         return [sheet, self._draw_comparison()]
@@ -283,9 +279,10 @@ class PatchAttention(Explorer):
     def _draw_weights(self, sheet, left, name, ink):
         """Draw the weights that a token gives to itself and to all others, to press."""
         n, size = self._grid, LARGE / self._grid
-        shares = (self.numbers[name] / self.numbers["top"]).clamp(max=1).tolist()
+        weights = self.numbers[name]
+        shares = (weights / self.numbers["top"]).clamp(max=1).tolist()
         sheet.text(left, HIGH - 42, name + " (median)" * (ink == GREY), ink, bold=ink == BLUE)
-        for i, weight in enumerate(self.numbers[name][1:].tolist()):
+        for i, weight in enumerate(weights[1:].tolist()):
             place = left + i % n * size, HIGH + i // n * size, size, size
             sheet.rect(*place, shade(WEIGHTS, shares[i + 1]))
             label = f"Row {i // n + 1}, column {i % n + 1}, {name}: weight {number(weight, 3)}"
@@ -293,9 +290,7 @@ class PatchAttention(Explorer):
         token = left, HIGH - 34, 124, 26
         sheet.rect(*token, shade(WEIGHTS, shares[0]), FRAME)
         sheet.text(left + 8, HIGH - 16, "class token", ink_on(shares[0]))
-        sheet.target(
-            *token, f"Class token, {name}: weight {number(self.numbers[name][0], 3)}", token=0
-        )
+        sheet.target(*token, f"Class token, {name}: weight {number(weights[0], 3)}", token=0)
         if not self.token:
             sheet.rect(*token, stroke=ORANGE, line=4)
         self._draw_frames(sheet, left, HIGH, LARGE)
@@ -329,8 +324,7 @@ class PatchAttention(Explorer):
         if self.head != ROLLOUT:  # which keeps half of itself in every layer
             sheet.line(even, 26, even, 88, INK, 2)
             sheet.text(0, 130, "│ if all weights were equal")
-        # The ringed one last, so that none covers it.
-        for i in sorted(range(RANDOM), key=lambda i: i == RANDOM // 2):
+        for i in sorted(range(RANDOM), key=lambda i: i == RANDOM // 2):  # none covers the ring
             ring = (6, ORANGE, INK) if i == RANDOM // 2 else (5, ORANGE)
             sheet.dot(left + random[i] * percent, 72, *ring)
         sheet.text(0, 108, f"● {RANDOM} untrained models, median ringed", ORANGE)

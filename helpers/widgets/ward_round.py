@@ -117,9 +117,7 @@ class WardRound(Explorer):
     def _again(self, _):
         """Start again with this patient; all others that were found stay found."""
         self._notes[self.patient] = set(), []
-        with self.together():
-            self._redraw()  # at the end, even if nothing changes
-            self._open(None)
+        self._open(None)
 
     def _open(self, _):
         found = self.patient in self._notes[self.patient][1]
@@ -207,12 +205,11 @@ class WardRound(Explorer):
     def _draw_faults(self):
         """Draw the faults, in another order for each patient, and the verdict at the guess."""
         found, verdict = self.numbers["found"], wrap(" ".join(self._judged()), 25)
-        guesses, faults = self._notes[self.patient][1], [self.patient, *WARD[self.patient]["here"]]
+        others = () if found else WARD[self.patient]["here"]  # or the mended lines are far away
+        guesses, faults = self._notes[self.patient][1], [self.patient, *others]
         open_ = self.numbers["paid"] and not found
         order = random.Random(f"ward {self.patient}").sample(faults, len(faults))
         waiting = [one for one in LETTERS if one not in self._notes[one][1]] if found else []
-        if found:  # only what was found, and below it the mended lines
-            order = [self.patient]
         height = 30 + ROW * (len(order) + bool(waiting)) + PITCH * len(verdict)
         sheet = Sheet(FAULTS, height, 24 / ROW)
         sheet.text(0, 16, "Which fault?", bold=True)
