@@ -28,10 +28,11 @@ def self_attention_filling():
     """A film: a map of attention over “the cat sleeps”. Each word has a query at the left, a key
     above and a value at the right. The query of “the” walks over the three keys, and at each their
     dot product stays behind as a score: 1, 4 and 3. Divided by √3 they are 0.58, 2.31 and 1.73; e
-    to their power, divided by the sum, gives the weights 0.102, 0.575 and 0.323. Each weight times
-    its value sums to the context of “the”, (1.10, 4.42, 0.85). Then the other queries walk too, and
-    each row mixes the same values, in shares of its own. In the end, frames show Q, K transposed, V
-    and the softmax.
+    to their power, divided by the sum, gives the weights 0.102, 0.575 and 0.323; without √3 they
+    would be 0.035, 0.705 and 0.259. Each weight times its value sums to the context of “the”,
+    (1.10, 4.42, 0.85). Then all queries walk at once. The scores of all three rows become weights,
+    and each row mixes the same values, in shares of its own. In the end, frames show Q, K
+    transposed, V and the softmax.
     """
     query, key, value = X @ W_Q, X @ W_K, X @ W_V
     scores = query @ key.T
@@ -42,12 +43,12 @@ def self_attention_filling():
         "The query of “the” meets the first key. Their dot product is a score.",
         "The next key scores higher: a better match.",
         "With the last key, the row is full.",
-        "Scores of three entries spread √3 times as wide as scores of one. So divide by √3 …",
-        "… raise e to the power of each result …",
-        "… and divide by their sum: a softmax. The weights sum to 1.",
-        "A word's weight says how much of its value is taken.",
+        "Scores of three entries spread √3 times as wide as scores of one. So divide by √3.",
+        "Then raise e to the power of each result.",
+        "Divided by their sum, these are weights that sum to 1: a softmax.",
+        f"Without √3, “{best}” would get even more. Weights say how much of a value is taken.",
         "Each value is multiplied by its weight …",
-        f"… and their sum is the context of “the”, mostly the value of “{best}”.",
+        f"Their sum is the context of “the”, mostly the value of “{best}”.",
         "One product, Q Kᵀ, gives all scores at once. Which weights will “sleeps” get for 3, 3, 3?",
         "Equal scores, equal weights, as a softmax works along rows. Unrounded, each sums to 1.",
         "Every row mixes the same values, in its own shares.",
@@ -60,7 +61,7 @@ def self_attention_filling():
 def _filling(query, key, scores, weights, value, moment, caption):
     formula = moment == 13
     scene = Scene(caption, {0: 2, 9: 3, 10: 2.6, 12: 2.6}.get(moment, 1.6),
-                  moment in (0, 2, RAISE, DIVIDE, 9, 10) or formula,
+                  moment in (0, 2, SCALE, RAISE, DIVIDE, 9, 10) or formula,
                   rest=2.5 if moment == 10 else REST)  # fmt: skip
     q, k, v = ("Q", "Kᵀ", "V") if formula else ("queries", "keys", "values")
     scene.text("keys", ASK_AT, 46, k, "key", bold=True)
@@ -76,7 +77,7 @@ def _filling(query, key, scores, weights, value, moment, caption):
         scene.text(f"vector {j}", 436, y + 6, as_vector(value[j], 0), OWN[j], room=76, **pale)
     for i in range(3):
         _row(scene, i, query[i], scores[i], weights[i], value, moment)
-        if moment in ((10, 11) if i else (1, 2, 3, SCALE)):  # it walks over the keys
+        if moment in (10, 11) or (not i and moment in (1, 2, 3, SCALE)):  # it walks over the keys
             x = ASK_AT if moment in (SCALE, 11) else ACROSS[min(moment, 3) - 1]
             scene.card(f"walker {i}", x, DOWN[i] - 14, WORDS[i], "query", CELL - 4, True, 28,
                        start=(ASK_AT, DOWN[i] - 14), opacity=float(x != ASK_AT))  # fmt: skip
@@ -84,6 +85,8 @@ def _filling(query, key, scores, weights, value, moment, caption):
         _product(scene, query[0], key[moment - 1], scores[0][moment - 1])
     if SCALE <= moment <= DIVIDE:
         _softmax(scene, scores[0], moment)
+    if moment == DIVIDE + 1:
+        _unscaled(scene, scores[0], weights[0])
     if moment in (8, 9):
         _sum(scene, value, weights[0], moment == 9)
     if moment > 10:  # it stands within Q and Kᵀ like their product
@@ -117,13 +120,23 @@ def _softmax(scene, scores, moment):
             size = 20 if moment == SCALE else TEXT
             scene.text(f"power {j}", *place, f"{scores[j]:.0f}/√3", size=size, when=when)
         if moment == RAISE:
-            scene.text(f"work {j}", x - 22, WORK - 6, "e", size=30, when=(0.6, 0.8))
+            scene.text(f"base {j}", x - 22, WORK - 6, "e", size=30, when=(0.6, 0.8))
         if moment == DIVIDE:
             scene.text(f"work {j}", x, WORK - 6, f"{powers[j]} / {whole}", size=20, room=140,
                        when=when)  # fmt: skip
         scene.text(f"gives {j}", x, WORK + 24, f"= {given}", size=20, bold=True, when=(0.5, 0.8))
     if moment == DIVIDE:
         scene.text("whole", 240, WORK + 56, f"{' + '.join(powers)} = {whole}", "muted", when=when)
+
+
+def _unscaled(scene, scores, weights):
+    """Compare the weights with those that the scores would get if nothing divided them."""
+    rows = ("with √3", weights), ("without", torch.tensor(scores).softmax(-1).tolist())
+    for i, (name, row) in enumerate(rows):
+        y = WORK + 24 * i
+        scene.text(name, 4, y, name, "muted", anchor="start", room=88, when=(0.5, 0.7))
+        for j, (x, share) in enumerate(zip(ACROSS, row, strict=True)):
+            scene.text(f"{name} {j}", x, y, number(share, 3), bold=True, room=70, when=(0.5, 0.7))
 
 
 def _sum(scene, values, weights, added):
@@ -144,9 +157,9 @@ def _mixed(weights, values):
 
 def _row(scene, i, query, scores, weights, values, moment):
     """Draw a row: its cells, their scores or weights, the shares of the values and their sum."""
-    alone = not i  # the first row; the others go at once, later
+    alone = not i and moment < 10  # the first row; then all go at once, and it once more
     begun, weighed, mixed = (1, DIVIDE, 9) if alone else (10, 11, 12)
-    y, seen = DOWN[i], 1.0 if moment >= 10 or not i else 0.35
+    y, seen = DOWN[i], 1.0 if moment >= 10 or alone else 0.35
     step = moment - SCALE + 1 if alone else 3 * (moment >= weighed)
     said = [[number(score, 0) for score in scores], *_worked(scores)][min(max(step, 0), 3)]
     scene.card(f"query {i}", ASK_AT, y - 13, WORDS[i], "query", CELL, opacity=seen)
@@ -239,7 +252,7 @@ def training_and_inference_decoder():
         "Writing begins with <bos> alone. The first pass gives “A”.",
         "“A” goes in, and the second pass gives “large”.",
         "The third pass gives “train” …",
-        "… but now “train” goes in, and what follows is “station”, not <eos>.",
+        "But now “train” goes in, and what follows is “station”, not <eos>.",
         "“A large train station” isn't the target, but it's a fine translation.",
         "Training has all its inputs at once. In writing, each input is the output of the pass "
         f"before: {len(own)} tokens, {len(own)} passes.",

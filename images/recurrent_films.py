@@ -1,12 +1,14 @@
 """The films of lessons 01 and 02: a state that travels, a gaze that moves, one step in numbers."""
 
+import math
+
 import torch
 
 from helpers.pretrained import toy_models
 from helpers.text.tokenization import SPECIALS
 from helpers.widgets.bahdanau_stepper import BahdanauStepper
 from helpers.widgets.svg import number
-from images.stage import REST, Scene, film
+from images.stage import REST, TEXT, Scene, film
 
 FRENCH = "le chat noir dort ."
 SEARCH = "un médecin cherche la lettre ."  # no adjective: lesson 02 asks later where a noun looks
@@ -101,10 +103,10 @@ def _travelling(written, short, long):
         f"“chat” goes in, and only {left[1]} of the state still depends on “le”.",
         "The jar doesn't grow: every further word takes room from the others …",
         "… as “dort” does …",
-        "… and the full stop …",
-        f"… and <eos>. “le” is left with {left[5]}, about half an even share.",
-        "A second reader starts at the other end …",
-        f"… and ends with “le”, {back[0][0]:.0%} of its last state.",
+        "… and the full stop.",
+        f"After <eos>, “le” is left with {left[5]}, about half an even share.",
+        "A second reader starts at the other end.",
+        f"It ends with “le”, {back[0][0]:.0%} of its last state.",
         "Only the two last states become the context vector.",
         "Every English word has to come from this one context vector, c.",
         f"Now {len(many)} tokens have to share jars of that size. What's left for “sac” (bag)?",
@@ -326,8 +328,8 @@ WROTE_AT = 384  # the left end of the words
 
 
 def decoder_looking_back():
-    """A film: a map in seven colours, one per French word, says how much of each goes into which
-    English word. Then it is made: the encoder's seven states come out of un médecin cherche la
+    """A film: a map in seven colours, one per French word, says how much of each an English word
+    takes. Then it is made: the encoder's seven states come out of un médecin cherche la
     lettre, the full stop and eos. Before each word is written, lines as thick as the weights lead
     from all states to a box, in which what is taken of each lies side by side. It goes into the
     decoder, whose colours blend, and out of it come the word and its row of the map. A, doctor and
@@ -341,20 +343,20 @@ def decoder_looking_back():
         return f"{weights[i][j]:.2f} of {STATES[j]}"
 
     told = [
-        "This map says how much each English word takes from each French one. How is it made?",
-        "First, the encoder turns the French words into seven states, each in a colour here.",
+        "How much does each English word take from each French one?",
+        "First, the encoder turns each French word into a state.",
         f"The decoder takes {of(0, 0)} and {of(0, 1)}. The mix goes in, and “a” comes out.",
         f"For “doctor” it weighs all seven again: {of(1, 1)}, “médecin”.",
         f"“looks” needs only “cherche”, so it takes {of(2, 2)}.",
         f"“for” has no French word of its own. So {of(3, 2)} and {of(3, 3)} mix into one vector.",
         f"“the” takes {of(4, 3)}, “la”, and again some of “cherche”.",
         "Then it's word for word: “letter” looks at “lettre” …",
-        "… the full stop at its counterpart …",
-        "… and <eos> at the full stop, too.",
+        "… the full stop at its counterpart.",
+        "<eos> looks at the full stop, too.",
         "Nobody told the model which words belong together. Yet there's a diagonal, with kinks "
         "at “for” and <eos>.",
     ]
-    moves = {0: 3.2, 2: 4, 3: 3.2, 4: 2.8, 5: 4, 6: 3.2, 7: 2.4, 8: 2.2, 9: 2.2}
+    moves = {0: 3.2, 2: 3.6, 3: 2.6, 4: 2.2, 5: 3.6, 6: 2.6, 7: 1.9, 8: 1.8, 9: 1.8}
     scenes = [Scene(one, moves.get(i, 1.9), i not in (0, 4, 7, 8)) for i, one in enumerate(told)]
     for now, scene in enumerate(scenes, -2):  # at first the map, and then nothing is weighed
         scene.text("read", 6, 18, "read", "query", anchor="start", bold=True)
@@ -473,9 +475,9 @@ def bahdanau_step():
         "tanh squashes every entry of the sum into −1 to 1.",
         "A dot product with the learned vector v gives one number, the score.",
         "All other pairs go through the same small network.",
-        "A softmax turns scores into weights that sum to 1.",
-        "Now the states are mixed. Each column of numbers …",
-        f"… is multiplied by its weight: {step['work'][1]}.",
+        "A softmax raises e to the power of each score, and divides by the sum.",
+        "Now the states are mixed.",
+        f"Each state is multiplied by its weight: {step['work'][1]}.",
         f"Added up, they make the context: {step['work'][2]}.",
         "Context, state and previous word give the next state, which writes “black”.",
     ]
@@ -483,8 +485,9 @@ def bahdanau_step():
 
 
 def _once(step, pair, moment, caption):
-    scene = Scene(caption, {0: 2.4, 1: 2.0, 7: 4.6, 11: 2.6, 12: 3.2}.get(moment, 1.5),
-                  key=moment in (1, 3, 6, 8, 10, 11, 12))  # fmt: skip
+    scene = Scene(caption, {0: 2.4, 1: 2.0, 7: 4.6, 8: 3.6, 11: 2.6, 12: 3.2}.get(moment, 1.5),
+                  key=moment in (1, 3, 6, 8, 10, 11, 12),
+                  rest=2 if moment == 8 else REST)  # fmt: skip
     words, small = step["source"], "₁₂₃₄₅₆"
     scores, shares = step["scores"].tolist(), step["alpha"].tolist()
     for i, (x, word) in enumerate(zip(PLACES, words, strict=True)):
@@ -519,10 +522,12 @@ def _once(step, pair, moment, caption):
     if moment == 7:
         how = {"height": 44, "start": (240, 332), "when": (0.35, 0.45)}
         scene.card("network", 240, 332, "v · tanh(W s + U h)", "value", 210, **how)
-    rows = ("weight α", "result", 8, 46, 76), ("score e", "ink", 6, 127, 60)
+    rows = ("weight α", "result", 8, 46, 76), ("score", "ink", 6, 127, 60)
     for name, ink, since, y, high in rows:  # at first there is only room for what is to come
         scene.rect(f"{name} row", 3, y, 474, high, "none", "edge")
-        scene.text(name, 9, y + 19, name, ink if moment >= since else "muted", anchor="start")
+        scene.text(
+            f"{name} name", 9, y + 19, name, ink if moment >= since else "muted", anchor="start"
+        )
     scene.text("writes", 6, WRITTEN_AT + 6, "the decoder writes", "key", anchor="start", bold=True,
                room=180)  # fmt: skip
     from_s = {"start": (432, WRITTEN_AT)}
@@ -533,11 +538,31 @@ def _once(step, pair, moment, caption):
     scene.card("s", 432, WRITTEN_AT, state, "key", 84, True, when=(0.8, 1))
     if 2 <= moment <= 6:
         _opened(scene, *pair, moment)
+    if moment == 8:
+        _softmax(scene, words, scores)
     if moment < 2 or moment >= 9:
         _mixed(scene, step, moment)
     if moment == 12:
         _next(scene)
     return scene
+
+
+def _softmax(scene, words, scores):
+    """Work out the two largest weights, from the scores that stand above."""
+    powers = [math.exp(round(score, 2)) for score in scores]
+    for row, i in enumerate(OWN):
+        y, share, begin = 306 + 44 * row, powers[i] / sum(powers), 0.5 + 0.15 * row
+        for name, x, dy, said, size, room in (
+            ("of", 6, 0, words[i], TEXT, 56),
+            ("e", 66, 0, "e", 24, 20),
+            ("power", 82, -11, number(scores[i]), TEXT, 66),
+            ("gives", 152, 0, f"= {powers[i]:,.0f}", TEXT, 104),
+            ("share", 268, 0, f"÷ {sum(powers):,.0f} = {share:.2f}", TEXT, 204),
+        ):
+            scene.text(f"{name} {i} e", x, y + dy, said, OWN[i] if name == "of" else "ink", size,
+                       "start", name == "of", room=room, when=(begin, begin + 0.15))  # fmt: skip
+    scene.text("all six", 6, 404, f"all six powers sum to {sum(powers):,.0f}", "muted",
+               anchor="start", when=(0.5, 0.65))  # fmt: skip
 
 
 def _mixed(scene, step, moment):
@@ -551,6 +576,8 @@ def _mixed(scene, step, moment):
         tint = SHADE * (share if times else 1) if moment > 8 and i in OWN else 0.2
         for k, value in enumerate(step["parts" if times else "encoder"][i][FOUR].tolist()):
             y = top + 27 * k
+            if moment == 9:
+                how = {"when": (0.5, 0.8)}
             if moment == 10:  # row by row, so that numbers are always there
                 how = {"when": (0.4 + 0.12 * k, 0.6 + 0.12 * k)}
             scene.rect(f"column {i} {k}", x - 34, y, 68, 25, colour, tint=tint, round=0, **how)
@@ -559,8 +586,11 @@ def _mixed(scene, step, moment):
                 scene.text(f"of {i} {k}", x + near, y + 18, number(value), room=64,
                            opacity=float(not joined), **how)  # fmt: skip
     if moment < 12:
-        of = "the context" if joined else "each state"
+        of = "the context" if joined else "each state, weighted" if times else "each state"
         scene.text("four", 6, 404, f"4 of the 128 numbers of {of}", "muted", anchor="start")
+    if moment == 10:
+        scene.text("left out", 264, top + 99, "under 0.01: left out", "muted", anchor="start",
+                   room=210, when=(0.2, 0.4))  # fmt: skip
     if joined:
         scene.text("context", middle, top - 6, "context c", "result", bold=True, when=(0.5, 0.7))
         for k, value in enumerate(step["context"][FOUR].tolist()):
@@ -591,8 +621,8 @@ def _opened(scene, state, noir, from_query, from_key, v, moment):
     # name, colour, vector, from which moment to which, where, and what its numbers come out of
     strips = [("s", "key", state, 2, 3, 37, 37),
               ("h₃", "query", noir, 2, 3, 284, 284),
-              ("W s", "key", from_query, 3, 6, 190 if apart else 37, 142),
-              ("U h₃", "query", from_key, 3, 6, 436 if apart else 138, 388),
+              ("W s", "key", from_query, 3, 6, 190 if apart else 37, 178),  # beside the matrix
+              ("U h₃", "query", from_key, 3, 6, 436 if apart else 138, 424),
               ("sum", "muted", total, 4, 6, 239, 188),
               ("tanh", "result", total.tanh(), 5, 6, 340, 290),
               ("v", "value", v, 6, 6, 441, 441)]  # fmt: skip

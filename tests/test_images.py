@@ -50,6 +50,8 @@ def test_a_film_can_be_read_on_a_phone_and_in_time_and_is_small(name):
     begin = min(s.get("when", [0])[0] for s in opening["shapes"].values() if "start" in s)
     assert begin * opening["move"] < 0.5  # and something moves as soon as it does
     for scene in film.data["scenes"]:
+        if scene["key"]:  # a still stands alone
+            assert scene["caption"].strip("…") == scene["caption"]
         assert scene["seconds"] >= len(scene["caption"].split()) / 200 * 60
         assert scene["seconds"] >= scene["lead"] + scene["move"]
         texts = [shape for shape in scene["shapes"].values() if shape["kind"] == "text"]
@@ -144,11 +146,16 @@ def test_a_context_is_the_sum_of_the_values_with_the_weights_that_stand_there():
     asks = scenes[6]  # about a row whose scores are there, and whose weights aren't
     assert "for 3, 3, 3?" in asks["caption"]
     assert [asks["shapes"][f"in 2 {j}"]["text"] for j in range(3)] == ["3", "3", "3"]
-    for scene in scenes[3:]:  # a row that is finished stays so
+    for scene in [*scenes[3:6], *scenes[7:]]:  # a row that is finished stays so
         for j in range(3):
             assert scene["shapes"][f"in 0 {j}"]["text"] == said[f"in 0 {j}"]
+    assert [asks["shapes"][f"in 0 {j}"]["text"] for j in range(3)] == ["1", "4", "3"]  # but for QKᵀ
+    assert not {"share 0 0", "mix 0 0", "context 0"} & asks["shapes"].keys()
+    raw = torch.tensor([1.0, 4, 3]).softmax(0)
+    assert [said[f"without {j}"] for j in range(3)] == [f"{one:.3f}" for one in raw]
     assert [said[f"power {j}"] for j in range(3)] == ["1/√3", "4/√3", "3/√3"]  # not rounded
-    assert rows["power 0"]["size"] < 0.6 * scenes[1]["shapes"]["work 0"]["size"]  # an exponent
+    assert rows["power 0"]["size"] < 0.6 * scenes[1]["shapes"]["base 0"]["size"]  # an exponent
+    assert "work 0" not in scenes[1]["shapes"]  # what is worked out next has a size of its own
     for scene, worked in zip(scenes[:3], (scaled, scaled.exp(), scaled.softmax(0)), strict=True):
         shown = [scene["shapes"][f"gives {j}"]["text"].strip("= ") for j in range(3)]
         assert shown == [f"{one:.{len(shown[0]) - 2}f}" for one in worked]
@@ -260,6 +267,11 @@ def test_the_step_of_bahdanau_can_be_recomputed_from_the_numbers_that_it_shows()
     assert column("tanh entry") @ column("v entry") == pytest.approx(four, abs=0.0051)
     assert f"{four + rest:.2f}" == shapes["score"]["text"] == shapes["score 2"]["text"]
     torch.testing.assert_close(column("score", 6).softmax(0), column("weight", 6), **near)
+    powers = column("score", 6).double().exp()  # the softmax, too, for the two largest
+    for i in (1, 2):
+        said = f"÷ {powers.sum():,.0f} = {powers[i] / powers.sum():.2f}"
+        assert said == shapes[f"share {i} e"]["text"]
+        assert shapes[f"gives {i} e"]["text"] == f"= {powers[i]:,.0f}"
     weights, mixed = column("weight", 6), column("mixed")
     assert shapes["column 1 0"]["x"] == shapes["column 2 0"]["x"]  # onto each other
     assert shapes["s.text"]["text"] == "next s"  # beside “black”, which it wrote

@@ -120,8 +120,6 @@ assert by_word[3, 2] > 0.5 and by_word[3, 3] > 0.35
 notebook.picture("decoder_looking_back")
 
 # %% [markdown]
-# *doctor* looks at *médecin* and hardly anywhere else, while *for* splits its weight.
-#
 # Where do the weights come from? First, every source word is assigned a **score**, a number of any size that should be
 # large for the words needed now. Then a **softmax** turns the scores into positive weights that sum to 1. It takes $e$
 # to the power of each score and divides by the sum of these powers, so scores of 2, 1 and 0 become weights of 0.67,
