@@ -178,9 +178,7 @@ def trace_recurrent(model, source, target, sentence, look=None) -> RecurrentTrac
     (found,) = greedy_traces(model, ids, BOS, EOS, min(LONGEST, 2 * len(ids)), look=look)
 
     def again(other, look=None):
-        other = other.lower()  # as all the model's words are
-        if "." in source.ids:
-            other = f"{other.rstrip(' .')} ."
+        other = f"{other.lower().rstrip(' .')} ."  # as the model's words are, and its sentences end
         unknown = [word for word in other.split() if word not in source.ids]
         if unknown:
             known = [each for each in EXAMPLES if all(word in source.ids for word in each.split())]

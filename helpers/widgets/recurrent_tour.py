@@ -6,7 +6,7 @@ from helpers.widgets.readable import percent, readable
 
 
 def telling_step(trace) -> int:
-    """Find the step whose weights tell most.
+    """Find the step of a `trace` whose weights tell most.
 
     Of those where it matters where it looks, it is the one that is surest of a token other than
     the one at its own place.

@@ -941,6 +941,7 @@ def test_in_jupyterlab_a_heads_matrix_and_a_scores_parts_are_sent_when_asked_for
     expect(page.locator(".mm-words")).to_contain_text("Press another key")
     open_(page, "^layer 1, self-attention: ")  # what wrote that part, and back
     expect_at(page, "Encoder layer 1", "Layer")
+    expect(page.locator(".mm-words")).to_contain_text("between the two scores")
     page.get_by_role("button", name="‹ Why this weight?").click()
     expect_at(page, "Why not “court”?")
     page.keyboard.press("Escape")
@@ -974,6 +975,10 @@ def test_in_jupyterlab_a_wrong_word_in_the_reference_costs(open_notebook):
         step.click()
         expect(words).to_contain_text(f"After {steps}, the copy’s loss here is")
     assert len(places) == 1
+    open_(page, "^The loss of row 2")
+    step.click()  # told of the row on show
+    expect(words).to_contain_text(re.compile("After 3 steps, the copy gives “cat” .* instead of"))
+    page.keyboard.press("Escape")
     open_(page, "^Start again")
     expect(words).to_contain_text("“cat” costs −ln")
     open_(page, "^Back to the first one")

@@ -144,12 +144,9 @@ function bars(scene, model, g) {
   for (const [row, token] of g.force ? model.source.entries() : []) {
     const undo = g.told && weights[row] > 0.5;
     const act = undo ? "press to undo it" : "press: this step looks only there";
-    scene.button(
-      [g.x[2] - 2, g.y(row) - pitch / 2, part + 4, pitch],
-      `Step ${step + 1} to source token ${row + 1}, ${token}: ${act}`,
-      { choose: row },
-      [`“${token}”: ${digits(weights[row])}`, act],
-    );
+    const name = `Step ${step + 1} to source token ${row + 1}, ${token}: ${act}`;
+    const tip = [`“${token}”: ${digits(weights[row])}`, act];
+    scene.button([g.x[2] - 2, g.y(row) - pitch / 2, part + 4, pitch], name, { choose: row }, tip);
   }
   for (const [i, name] of ["scores", "weights"].entries())
     scene.part(["cross-attention", name], g.x[i + 1] - g.gap / 2, 0, part + g.gap, top + high + 4);
@@ -248,12 +245,10 @@ function chain(scene, model, g) {
       if (model.chosen.length)
         p.text(model.own[t] || "", x + wide / 2, y + 81, { size: 12, ...style, color: p.theme.muted });
     });
-    scene.button(
-      [x - 4, y - 8, Math.max(24, wide + 8), 66],
-      `Step ${t + 1}: reads ${model.tokens[t]}, writes ${model.written[t]}`,
-      { write: t },
-      [`step ${t + 1}: reads “${model.tokens[t]}”`, `writes “${model.written[t]}”`],
-    );
+    const [reads, writes] = [model.tokens[t], model.written[t]];
+    const tip = [`step ${t + 1}: reads “${reads}”`, `writes “${writes}”`];
+    const name = `Step ${t + 1}: reads ${reads}, writes ${writes}`;
+    scene.button([x - 4, y - 8, Math.max(24, wide + 8), 66], name, { write: t }, tip);
   }
   // The state before this step asks; the context goes into the new state; that one writes.
   const at = g.label + g.step * pitch + wide / 2;
@@ -285,10 +280,8 @@ function chain(scene, model, g) {
   for (const [name, points] of Object.entries(g.ways))
     for (const [i, to] of points.slice(1).entries()) scene.part([name, "cross-attention"], ...around(points[i], to));
   const start = 1.1 * textWidth(g.slim ? "s₀" : "start, s₀", 12) + 18;
-  scene.part(
-    "query",
-    ...(g.step ? [before - wide / 2 - 4, y - LABEL, wide + 8, 28 + LABEL] : [asks - start, y - 26, start + 8, 20]),
-  );
+  const from = g.step ? [before - wide / 2 - 4, y - LABEL, wide + 8, 46] : [asks - start, y - 26, start + 8, 20];
+  scene.part("query", ...from);
   scene.part("query", Math.max(0, scores - 170), y - 66, Math.min(scores, 170), 18);
   scene.part("write", at - wide / 2 - 4, y - LABEL, wide + 8, LABEL + (turn ? 28 : 74));
 }
@@ -305,6 +298,7 @@ function stepMoves(model, g) {
   const { step, x, y, top, high, part, pitch, wide, ways, bars } = g;
   const { zero, sizes, thick, long, weights } = bars;
   const one = { rows: 1, cols: weights.length, data: weights };
+  const mixed = [x[3], g.middle - pitch * 0.4, part, pitch * 0.8];
   const goes = (p, of, row, points, t, [from, to]) => {
     const [left, middle] = along(points, ease(t));
     const size = from + (to - from) * t;
@@ -321,11 +315,7 @@ function stepMoves(model, g) {
         const k = own(t, row, sizes.length);
         bar(p, zero + (x[2] - zero) * k, y(row), size + (long * weights[row] - size) * k, thick);
       }),
-    mixes(
-      { weights: one, v: model.states },
-      [x[0], top, part, high],
-      [x[3], g.middle - pitch * 0.4, part, pitch * 0.8],
-    ),
+    mixes({ weights: one, v: model.states }, [x[0], top, part, high], mixed),
     (p, t) => {
       if (t < 0.6) return goes(p, model.context, step, ways.mix, t / 0.6, [part, wide]);
       goes(p, model.after, step, ways.write, (t - 0.6) / 0.4, [wide, 40]);

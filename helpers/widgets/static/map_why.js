@@ -28,12 +28,8 @@ function plainly(group, token, side, stack) {
 // an average one. The key's names are the query's own, unless they come from the other stack; its biases are the same
 // in every key. What the sentence tells of: the largest part of one side, or two that are nearly as large; if no side is
 // asked for, of the one that has the largest.
-export function splitOf(
-  { names, keys = names, pairs, mean },
-  stacks = ["encoder", "encoder"],
-  tokens = ["", ""],
-  asks,
-) {
+export function splitOf(described, stacks = ["encoder", "encoder"], tokens = ["", ""], asks) {
+  const { names, keys = names, pairs, mean } = described;
   const sums = [new Map(), new Map()];
   let above = 0;
   for (const [i, one] of names.entries())
@@ -115,22 +111,13 @@ export function whyScene(where, width, room, { asked, live, side }) {
   const pitch = slim
     ? FINGER + 4
     : clamp((room - top - 44) / Math.max(both.query.ends.length, both.key.ends.length), 17, 36);
-  const names = [...both.query.shown, ...both.key.shown, ["together"]].map(([name]) => textWidth(name, 13));
-  const scale = {
-    pitch,
-    width,
-    names: slim ? 0 : 1.16 * Math.max(...names) + 16,
-    range: [...both.query.ends, ...both.key.ends],
-  };
+  const parts = [...both.query.shown, ...both.key.shown, ["together"]];
+  const names = slim ? 0 : 1.16 * Math.max(...parts.map(([name]) => textWidth(name, 13))) + 16;
+  const range = [...both.query.ends, ...both.key.ends];
   const bars = top;
   top = sidesOf(scene, shown, stacks, top, width);
-  const { end, rows } = addsUp(
-    scene,
-    both[shown],
-    { found, side: shown, stack: stacks[Number(shown === "key")] },
-    top,
-    scale,
-  );
+  const told = { found, side: shown, stack: stacks[Number(shown === "key")] };
+  const { end, rows } = addsUp(scene, both[shown], told, top, { pitch, width, names, range });
   scene.beat(`What makes the difference between ${tokens[1]} and ${average}?`, [0, bars - 6, width, top - bars]);
   const sum = `A ${shown} is a sum of its token, its position and everything that earlier heads and networks added.`;
   scene.beat(`${sum} Each part adds to the difference from ${average}, or takes away from it.`, ...rows);
@@ -211,11 +198,8 @@ function addsUp(scene, { shown, ends }, { found, side, stack }, y, { pitch, widt
     const go = layer ? `${stack}/${layer - 1}` : /^(token|position)$/.test(name) && `${stack}/embedding`;
     const where = layer ? `${stack} layer ${layer}` : `the ${stack}’s embeddings`;
     const said = `${name}: ${number(value)}`;
-    if (go)
-      scene.button(rect, said, { go, says: `${said} of the ${number(ends.at(-1))}. This is ${where}.` }, [
-        said,
-        `click to open ${where}`,
-      ]);
+    const says = `${name[0].toUpperCase()}${name.slice(1)}: ${number(value)} of the ${number(ends.at(-1))} between the two scores.`;
+    if (go) scene.button(rect, said, { go, says }, [said, `click to open ${where}`]);
     if (sum) scene.spot(rect, said, [said, "before rounding, the bars add up exactly"]);
     return rect;
   });
