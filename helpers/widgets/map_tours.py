@@ -9,7 +9,7 @@ from helpers.widgets.recurrent_tour import recurrent_tour
 STRIP = 32  # entries of a vector in a colour strip: `map_data.entries` chooses them
 
 _DATA = table_beside(__file__)
-STEPS, TOURS, INSTEAD = _DATA["steps"], _DATA["tours"], _DATA["instead"]
+STEPS, TOURS, INSTEAD, BUILT = (_DATA[key] for key in ("steps", "tours", "instead", "built"))
 # Which steps a model with a single stack doesn't have.
 _OF_TWO_STACKS = {
     "memory", "cross", "cross-queries", "follow-target", "forced", "loss", "gradient", "training",
@@ -54,4 +54,6 @@ def _filled(words, text, **state):
         return words.get(value[1:-1], value) if isinstance(value, str) else value
 
     state = {key: fill(value) for key, value in state.items()}
+    if "answer" in state:
+        state["answer"] = state["answer"].format(**words)
     return {"text": text.format(**words), **state}

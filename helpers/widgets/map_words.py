@@ -30,6 +30,7 @@ def words_of(trace, off=()) -> dict:
         "width": stack.embeddings.shape[-1],
         "hidden": first[-1].hidden.shape[-1],
         "n_heads": len(first[0].heads.query),
+        **_neighbour(first[0].heads.weights),
         "d_head": first[0].heads.query.shape[-1],
         "source": source[row],
         "follow_source": f"{name}:{row}",
@@ -139,6 +140,15 @@ def _most(heads, row):
     shares = heads.weights.mean(0)[row].clone()
     shares[row] = 0
     return int(shares.argmax()), shares.max().item()
+
+
+def _neighbour(weights):
+    """Tell which head takes most from the token before or after, on average, and how much."""
+    sides = {"before": -1, "after": 1}
+    near = {side: weights.diagonal(d, -2, -1).mean(-1) for side, d in sides.items()}
+    side = max(near, key=lambda one: near[one].max())
+    share, head = near[side].max(-1)
+    return {"near_head": int(head) + 1, "near_share": percent(share.item()), "near_side": side}
 
 
 def _sharpest(stack):

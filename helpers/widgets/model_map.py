@@ -22,7 +22,7 @@ from helpers.widgets.map_data import pack_recurrent, pack_trace, problem_with, r
 from helpers.widgets.map_inside import TEMPERATURES, asked, pack_insides
 from helpers.widgets.map_picture import as_html
 from helpers.widgets.map_places import is_head, is_patch, is_place, is_token, parts_of
-from helpers.widgets.map_tours import tour_of
+from helpers.widgets.map_tours import BUILT, tour_of
 from helpers.widgets.readable import readable
 from helpers.widgets.recurrent_tour import telling_step
 
@@ -89,6 +89,7 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
     _asked = traitlets.Dict().tag(sync=True)
     _asked_data = traitlets.Bytes().tag(sync=True)
     _tour = traitlets.List().tag(sync=True)
+    _built = traitlets.Unicode("").tag(sync=True)
     _problem = traitlets.Unicode("").tag(sync=True)
 
     def __init__(self, trace, here="", tour="all", **state):
@@ -114,7 +115,8 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
         state.setdefault("written", _start(trace, here))
         if trace.again and not problem:
             state |= {"_asks": getattr(trace, "image", None) is None, "sentence": _text_of(trace)}
-        state |= {"_inside": inside, "_inside_data": more}
+        built = "" if self.recurrent else BUILT.get(here, "")
+        state |= {"_inside": inside, "_inside_data": more, "_built": built}
         super().__init__(
             _trace=described, _data=data, _tour=steps, _problem=problem, here=here, **state
         )

@@ -149,14 +149,13 @@ def test_four_depths_by_mouse_and_back(offline, trace):
     page = offline(model_map(trace))
     assert page.locator("img").count() == 0  # the live map took the picture's place
     high = page.locator(".mm").bounding_box()["height"]
-    open_(page, "^Decoder layer 3: open")
+    page.get_by_role("button", name="Decoder layer 3: open it").press("Enter")
     expect_at(page, "Decoder layer 3", "Layer")
     page.locator(".mm-stage").click(position=NOTHING)
     page.keyboard.press("Escape")
     expect_at(page, "The model", "Model")
-    open_(page, "^Decoder layer 3: open")
-    open_(page, "^Head 2 of cross-attention")
-    expect_at(page, "Cross-attention, head 2")
+    open_(page, "^Decoder layer 3: open")  # its middle is a square, which opens itself
+    expect_at(page, "Cross-attention, head 2", "Head")
     box = page.get_by_role("button", name=re.compile("^Scores")).bounding_box()
     head = trace.decoder.layers[2][1].heads
     # Row 2 is “black”, column 1 “chien”.
@@ -293,11 +292,10 @@ def test_a_click_during_the_tour_leaves_a_way_back(offline, trace):
     expect_at(page, "Encoder layer 2", "Layer")
     expect(page.get_by_role("button", name="Take the tour: 12 steps")).to_be_visible()
     page = offline(model_map(trace, tour="00", stop=7))
-    # The step asks for a weight of a masked head, and a square says what a press opens.
-    page.get_by_role("button", name="Decoder layer 2: open it").hover()
-    expect(page.locator(".mm-tip")).to_contain_text("click to open masked head 2")
-    open_(page, "^Decoder layer 2: open")
-    expect_at(page, "Masked self-attention, head 2", "Head")  # the square in its middle
+    # The step asks for a weight of a masked head.
+    box = page.get_by_role("button", name="Decoder layer 2: open it").bounding_box()
+    page.mouse.click(box["x"] + 0.15 * box["width"], box["y"] + 0.45 * box["height"])
+    expect_at(page, "Masked self-attention, head 2", "Head")
     expect(page.locator(".mm-words")).to_contain_text("The framed weight is 1.00")
     box = page.get_by_role("button", name=re.compile("^Weights")).bounding_box()
     assert in_colour(page, box, "#b25a06") > 20

@@ -102,23 +102,23 @@ export class Bars {
   }
 
   show() {
+    const { model } = this.view;
+    const here = model.get("here");
+    const { classList } = this.view.root;
+    // The badge needs the room.
+    this.crowded = classList.contains("mm-narrow") && here && !model.get("everything");
     this.showTrail();
     this.showDepths();
     this.showPlayer();
     this.showTour();
     this.showWords();
     this.leave.show();
-    const { model } = this.view;
-    const here = model.get("here");
     const yours = model.get("yours").map(named);
     this.yours.hidden = !yours.length;
     this.yours.textContent = `✓ yours: ${yours.length > 2 ? `${yours.length} parts` : yours.join(", ")}`;
     this.yours.title = yours.join(", ");
-    const { classList } = this.view.root;
-    // The badge needs the room.
-    const crowded = classList.contains("mm-narrow") && here && !model.get("everything");
     // A stand-in for Python can't send.
-    this.ask.hidden = !model.get("_asks") || !model.send || Boolean(this.view.place) || crowded;
+    this.ask.hidden = !model.get("_asks") || !model.send || Boolean(this.view.place) || this.crowded;
     const heat = model.get("temperature");
     if (this.view.trace.drawnAt) this.ask.lastChild.textContent = heat === 1 ? "Go on" : `Go on at ${heat.toFixed(1)}`;
     // No room for “The model” beside it.
@@ -145,7 +145,7 @@ export class Bars {
     this.attempt.hidden ||= Boolean(trace.untrained); // the way back needs the room
     this.badge.hidden = !here || Boolean(place) || this.view.stop >= 0;
     const [words, name] = model.get("everything")
-      ? [`Show only ${named(here)}`, `Light only what this lesson builds: ${named(here)}`]
+      ? ["Light this lesson’s part", `Light this lesson’s part: ${named(here)}`]
       : [`You are here: ${named(here)} ✕`, `You are here: ${named(here)}. Light the whole model`];
     this.badge.textContent = words;
     this.badge.setAttribute("aria-label", name);
@@ -196,7 +196,8 @@ export class Bars {
   showTour() {
     const { tour, stop } = this.view;
     if (stop >= 0) this.left = stop;
-    const offers = stop < 0 && this.left < 0 && !this.view.place && this.view.turns;
+    // What can't be typed can't be asked for.
+    const offers = stop < 0 && this.left < 0 && !this.view.place && this.view.turns && !this.crowded;
     const key = `${tour.length}/${stop}/${this.left}/${offers}`;
     if (key === this.toured) return;
     this.toured = key;
@@ -230,11 +231,11 @@ export class Bars {
   // Where to begin; later what is finished, and what can be done.
   atRest() {
     const { kind, encoder, decoder, written, candidates, chosen } = this.view.trace;
-    const { here, tour } = this.view;
+    const { here, model } = this.view;
     if (this.view.trace.scored) return this.view.costs();
     if (here) {
-      const told = tour.find(({ parts = [] }) => parts.includes(here));
-      return told ? told.text : `This lesson builds what is lit: ${named(here)}. Click on it to open it.`;
+      const lit = `What is lit is the part that this lesson builds: ${named(here)}. Press it to look inside.`;
+      return model.get("_built") || lit;
     }
     if (this.view.fresh) {
       const { small } = this.view.small;
@@ -293,6 +294,7 @@ const beatWords = ({ words, first }, progress = 1) => (progress < 1 && first) ||
 
 const named = (here) =>
   here
+    .replace(/^head/, "one head")
     .replaceAll("-", " ")
     .replace(/(multi|self|cross|feed) /, "$1-")
     .replace("and", "&");

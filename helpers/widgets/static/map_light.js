@@ -13,21 +13,31 @@ const TOGETHER = {
   loss: ["output"],
 };
 
+export const answered = ({ said, answer }) => Boolean(said) && said === answer;
+
 export function lightOf(view) {
   // What is still to come isn't there yet while it plays.
   const veil = view.plays ? "paper" : "veil";
   // The weight that answers what the tour asked.
-  const first = view.answered && ((p) => p.frame(...view.scene.first, p.theme.key, 3));
+  const first =
+    answered(view) && view.place.includes("masked") && ((p) => p.frame(...view.scene.first, p.theme.key, 3));
   return { ...litOf(view), veil, marks: view.place ? first : marksOf(view) };
 }
 
-const rectsOf = (scene, part) => (TOGETHER[part] || [part]).flatMap((name) => scene.parts[name] || []);
+const rectsOf = (view, part) =>
+  part === "head" ? [clearTile(view)] : (TOGETHER[part] || [part]).flatMap((name) => view.scene.parts[name] || []);
+
+// One head stands for all of them: that with the clearest purpose.
+function clearTile(view) {
+  const { part, h } = clearestOf(view);
+  return part.tiles[h];
+}
 
 // Parts that the learner wrote: framed, with a tick. Also framed: where to begin, and the head that
 // a step of the tour speaks of.
 function marksOf(view) {
   const { scene, model, fresh } = view;
-  const rects = model.get("yours").flatMap((part) => rectsOf(scene, part));
+  const rects = model.get("yours").flatMap((part) => rectsOf(view, part));
   const start = scene.parts.verdicts?.[0] || scene.start;
   const framed = fresh && start ? [[start, "query"]] : [];
   for (const tile of framedOf(view) || []) framed.push([tile, "key"]);
@@ -40,11 +50,10 @@ function marksOf(view) {
   };
 }
 
-// The head that a step of the tour speaks of.
+// The head that a step of the tour speaks of, or a lesson builds.
 export function framedOf(view) {
-  if (view.place || view.stop < 0 || !view.tour[view.stop].habit) return null;
-  const { layer, h } = clearestOf(view);
-  return [view.trace.stacks[0].layers[layer][0].tiles[h]];
+  const told = view.stop < 0 ? view.here === "head" && !view.plays : view.tour[view.stop].habit;
+  return told && !view.place ? [clearTile(view)] : null;
 }
 
 function litOf(view) {
@@ -57,7 +66,7 @@ function litOf(view) {
   if (stop?.back) return backward(scene, trace, view.progress ?? 1);
   if (view.follow && !place) return followed(scene, trace, view.follow);
   const parts = (stop ? stop.parts : view.here && !place ? [view.here] : []) || [];
-  const lit = parts.flatMap((part) => rectsOf(scene, part));
+  const lit = parts.flatMap((part) => rectsOf(view, part));
   const named = !place && trace.encoder && trace.decoder;
   const flows = !place && parts.includes("add-and-norm") ? (p) => residual(p, scene, trace) : null;
   return { lit: lit.length ? lit : null, flows, named: named ? (p) => memoryNames(p, scene, trace) : null };

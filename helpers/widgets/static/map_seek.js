@@ -2,7 +2,7 @@
 // the view.
 
 import { toldRow } from "./map_answer.js";
-import { framedOf } from "./map_light.js";
+import { answered, framedOf } from "./map_light.js";
 import { meanWeights, rowOf } from "./map_trace.js";
 import { HEAD } from "./map_whole.js";
 import { glideTo } from "./page.js";
@@ -34,7 +34,7 @@ export const seeking = {
     if (now || rects.length) return now ? now[0] : rects.at(-1);
     const { parts = [] } = this.tour[this.stop] || {};
     if (this.stop >= 0) return (framedOf(this) || toldRow(this) || this.built(lit, parts.join()))[0];
-    if (this.answered || kept) return this.answered ? this.scene.first : kept;
+    if (answered(this) || kept) return answered(this) ? this.scene.first : kept;
     // Where a GPT went on: the end, with what was drawn.
     const end = this.said && this.trace.drawnAt ? [[0, this.scene.height, 0, 0]] : null;
     return (toldRow(this) || end || (this.here && !this.place ? this.built(lit, this.here) : []))[0];

@@ -15,7 +15,7 @@ const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowD
 Object.assign(MOVES, { Home: [0, -Infinity], End: [0, Infinity] });
 
 export class Stage {
-  // `acts`: open(place), follow(token), choose(rank of a token), leave(patch), write(up to a row), split(side), turn(a head)
+  // `acts`: open(place, row), follow(token), choose(rank of a token), leave(patch), write(up to a row), split(side), turn(a head)
   constructor(acts) {
     Object.assign(this, { acts, pointed: null, cursor: null, hits: [] });
     this.base = make("canvas", { "aria-hidden": "true" });
@@ -216,17 +216,17 @@ export class Stage {
     const found = this.scene.targetsAt(x, y);
     const target = found.find(acts);
     const [read] = found;
-    if (target) return this.act(target, target.grid ? cellAt(target, x, y) : null, read.head);
+    if (target) return this.act(target, target.grid ? cellAt(target, x, y) : null);
     const words = () => (read.grid ? read.tell(read.one, ...cellAt(read, x, y)).join(", ") : read.tip().join(" "));
     this.acts.tell(read && words());
   }
 
-  act(target, cell, head) {
+  act(target, cell) {
     if (!target) return;
     if (cell) this.pressed = target.name;
     const name = ACTS.find((one) => target[one] !== undefined);
     if (name) this.acts[name](target[name]);
-    else if (target.go !== undefined) this.acts.open(target.go, head, target.row, target.says);
+    else if (target.go !== undefined) this.acts.open(target.go, target.row, target.says);
     else if (target.open && cell) this.acts.open(target.open(...cell));
     else if (target.grid && !cell) this.enterGrid(target);
   }

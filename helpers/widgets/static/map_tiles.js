@@ -28,15 +28,13 @@ export function tiles(scene, model, stack, sublayer, place, [x, y, width, height
   const tile = (h) => [left + (h % cols) * (size + gap), top + Math.floor(h / cols) * (size + step), size, size];
   sublayer.tiles = sublayer.heads.map((_, h) => tile(h));
   const shown = sublayer.kind === "self-attention" ? sublayer.heads[0].q.rows : rows;
-  scene.part("head", ...sublayer.tiles[0]);
   const cross = sublayer.kind === "cross-attention";
   const source = cross ? model.encoder : stack;
   sublayer.heads.forEach((head, h) => {
     const name = `${stack.title} layer ${place + 1}: ${KINDS[sublayer.kind].toLowerCase()}, head ${h + 1}`;
-    // A press answers what the tour asks, if it does.
-    const opens = scene.measures.answers && stack.answers ? `masked head ${h + 1}` : "the layer";
+    const go = `${stack.name}/${place}/${sublayer.kind}/${h}`;
     const does = () => purposeOf(sublayer, h, stack, source.tokens, shown).words;
-    const tell = tellCell(name, stack.tokens, source.tokens, head, does, `click to open ${opens}`);
+    const tell = tellCell(name, stack.tokens, source.tokens, head, does, "click to open it");
     const marks = (p, [row, key]) => {
       if (!head.allowed(row, key)) return;
       const share = valueAt(head.weights, row, key);
@@ -46,7 +44,6 @@ export function tiles(scene, model, stack, sublayer, place, [x, y, width, height
     };
     const [left, top, side] = sublayer.tiles[h];
     if (stack.image) {
-      const go = `${stack.name}/${place}/${sublayer.kind}/${h}`;
       const { query } = scene.measures;
       const tip = [name, bluest(head, stack, query).words, "click to open it"];
       scene.button(sublayer.tiles[h], `${name}: open it`, { go }, tip);
@@ -54,7 +51,7 @@ export function tiles(scene, model, stack, sublayer, place, [x, y, width, height
     }
     scene.paint((p) => p.matrix(head.weights, left, top, side, side, { rows: shown }));
     const high = (side * shown) / head.q.rows;
-    scene.peek([left, top, side, high], head.weights, name, tell, { marks, rows: shown, head: h });
+    scene.peek([left, top, side, high], head.weights, name, tell, { marks, rows: shown, go });
   });
 }
 

@@ -16,6 +16,7 @@ import { Stage } from "./map_stage.js";
 import { readInsides } from "./map_insides.js";
 import { clamp, shorten } from "./text.js";
 import { playing } from "./map_player.js";
+import { clearestOf } from "./map_purpose.js";
 import { deeper, readPlace, readTrace, trail } from "./map_trace.js";
 
 const TRAITS = "place follow written beat stop everything yours temperature chosen off left_out".split(" ");
@@ -160,11 +161,12 @@ class MapView {
   }
 
   // `row` is the one that answers; `says`, what is told of it there.
-  open(place, head = 0, row = this.current, says = "") {
+  open(place, row = this.current, says = "") {
     this.pause();
-    // What a step of the tour asks is answered where the pressed square opens.
-    this.answer = /^decoder\/\d+$/.test(place) && this.tour[this.stop]?.answer;
-    if (this.answer) place += `/masked-self-attention/${head}`;
+    // What a step of the tour asks is answered where the pressed square opens, or for a layer its first.
+    const { answer, parts: [asked] = ["self-attention"] } = this.tour[this.stop] || {};
+    if (answer && /^decoder\/\d+$/.test(place)) place += `/${asked}/0`;
+    this.answer = RegExp(`^\\w+/\\d+/${asked}/\\d+$`).test(place) && answer;
     const from = this.place;
     // What wrote a part of a score is looked at, and then the score again.
     const why = place.includes("/why");
@@ -186,9 +188,6 @@ class MapView {
     this.say(trail(place, this.trace).pop().words);
     if (this.answer || says) this.hear(this.answer || says);
   }
-  get answered() {
-    return Boolean(this.said) && this.said === this.answer;
-  }
   // Where one is, from the model down, or from the score that led there.
   get steps() {
     const steps = trail(this.place, this.trace);
@@ -205,6 +204,7 @@ class MapView {
     // Beside the heads lies what belongs to none: from there, to the layer's.
     const { trace } = this;
     let place = readPlace(this.place, trace).home ?? this.place;
+    if (!place && !this.follow && this.model.get("here") === "head") place = clearestOf(this).place;
     const { section, stack } = readPlace(place, trace);
     const lastOf = (name) => `${name}/${trace[name].layers.length - 1}`;
     if (depth && section) place = section === "output" ? lastOf(stack.name) : `${stack.name}/0`;

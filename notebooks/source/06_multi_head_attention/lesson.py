@@ -692,7 +692,7 @@ HeadSwitches(translator, CAPTIONS[:4], alone=True)
 # Z_h = \mathrm{Attention}(X W_Q^{(h)}, X W_K^{(h)}, X W_V^{(h)})$$
 
 # %% tags=["nbval-ignore-output"]
-model_map(translator.trace("Un chien noir court dans la neige."), here="self-attention", tour="06")
+model_map(translator.trace("Un chien noir court dans la neige."), here="multi-head", tour="06")
 
 # %% tags=["nbval-ignore-output"]
 exercises.my_parts()
