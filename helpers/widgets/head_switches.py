@@ -216,10 +216,8 @@ class HeadSwitches(Explorer):
             hint = "So they probably depend on one another." if apart else little
             if apart or not found["changed"]:
                 asked = f"One by one they cost {number(alone)}, together {number(more)}. {hint}"
-        said = (
-            f"{n} {'head is' if n == 1 else 'heads are'} silent, {of - found['changed']} of {of} "
-        )
-        return f"{said}translations unchanged.{best}", asked
+        heads, same = "head is" if n == 1 else "heads are", of - found["changed"]
+        return f"{n} {heads} silent, {same} of {of} translations unchanged.{best}", asked
 
     def draw(self):
         sheet, y = Sheet(WIDE, 0), 118
