@@ -192,10 +192,8 @@ export function outputScene(model, where, width, room, row, dials) {
   const sums = slim ? "" : fitting(["probabilities: they sum to 1", "they sum to 1"], width - x2);
   scene.note(sums, x2, head + 36, "left", width - x2, 13);
   const one = { data: Float32Array.from(found, ({ share }) => share), rows: found.length, cols: 1 };
-  const tell = (_, i) => [
-    `“${found[i].token}”`,
-    `logit ${number(found[i].logit)}, probability ${percent(found[i].share)}`,
-  ];
+  const both = ({ logit, share }) => `logit ${number(logit)}, probability ${percent(share)}`;
+  const tell = (_, i) => [`“${found[i].token}”`, both(found[i])];
   if (ring) {
     found.forEach((next, i) => {
       const [what, does] = model.scored ? ["the reference", "score it"] : ["what’s written", "write it"];
@@ -209,10 +207,8 @@ export function outputScene(model, where, width, room, row, dials) {
     const listed = classes ? "Likeliest classes" : "Likeliest next tokens";
     scene.grid([left - 6, top, width - left + 3, pitch * found.length], one, listed, tell);
   }
-  scene.beat(
-    `The last layer’s vector of the ${classes ? "class" : "newest"} token is multiplied with the output matrix.`,
-    [0, 0, left - 4, deep],
-  );
+  const which = `The last layer’s vector of the ${classes ? "class" : "newest"} token`;
+  scene.beat(`${which} is multiplied with the output matrix.`, [0, 0, left - 4, deep]);
   scene.beat(`That gives one number per ${among}, its logit.`, [left - 6, 0, x2 - left - 6, deep]);
   const likely = `“${found[0].token}” gets ${percent(found[0].share)}`;
   scene.beat(`A softmax turns logits into probabilities. ${likely}.`, [x2 - 8, 0, width - x2 + 8, deep]);

@@ -59,11 +59,9 @@ export function numberScene(where, place, width, room) {
     p.straight(x, g.bars, x, g.sum + g.sumHigh, { color: p.theme.ink, width: 1 });
     p.box(x - 5, y - 5, 10, 10, { fill: p.theme.query, radius: 5 });
   });
-  scene.beat(
-    `${say.root ? `Divide by √${q.length}, then compare` : "Compare"} with the other scores in a softmax, and that is the weight.`,
-    later,
-    [0, g.out - 10, width, room - g.out + 10],
-  );
+  const first = say.root ? `Divide by √${q.length}, then compare` : "Compare";
+  const shares = [0, g.out - 10, width, room - g.out + 10];
+  scene.beat(`${first} with the other scores in a softmax, and that is the weight.`, later, shares);
   const most = tellingPair(where, stack.image ? query : -1);
   const chosen = !where.words && query === most.query && key === most.key;
   const next = where.kind === "cross-attention" ? `, and the model writes “${stack.written[query]}” next` : "";

@@ -166,13 +166,11 @@ function context(scene, model, g) {
   else headline(scene, g, x, g.narrow ? "Context" : "Context c", "states, mixed by the weights", part + g.panel);
   scene.paint((p) => {
     rowOf(model.weights, step).forEach((weight, row) => {
-      const [width, color] = [1 + (g.slim ? 8 : 12) * weight, p.theme[g.told ? "key" : "query"]];
-      const [from, out] = [x + part + 2, g.width - 8];
-      const alpha = 0.25 + 0.6 * weight;
       if (weight < 0.01) return;
-      if (g.slim)
-        return p.line(path(from, g.y(row), out, g.y(row), out, y, from + 2, y), { width, color, alpha, radius: 6 });
-      p.ribbon(g.x[2] + part + 2, g.y(row), x - 3, y, width, color, alpha);
+      const [from, at, out] = [g.x[2] + part + 2, g.y(row), g.width - 8];
+      const [color, alpha] = [p.theme[g.told ? "key" : "query"], 0.25 + 0.6 * weight];
+      if (!g.slim) return p.ribbon(from, at, x - 3, y, 1 + 12 * weight, color, alpha);
+      p.line(path(from, at, out, at, out, y, from, y), { width: 1 + 8 * weight, color, alpha, radius: 6 });
     });
     p.row(model.context, step, x, y - pitch * 0.4, part, pitch * 0.8);
     p.box(x - 1, y - pitch * 0.4 - 1, part + 2, pitch * 0.8 + 2, { edge: p.theme.value, radius: 2 });

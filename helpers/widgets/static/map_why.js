@@ -108,9 +108,8 @@ export function whyScene(where, width, room, { asked, live, side }) {
   const most = slim ? 5 : (room - top) / 18 - 3;
   const both = { query: ranked(found.query, most), key: ranked(found.key, most) };
   const [{ side: shown }] = found.told;
-  const pitch = slim
-    ? FINGER + 4
-    : clamp((room - top - 44) / Math.max(both.query.ends.length, both.key.ends.length), 17, 36);
+  const longest = Math.max(both.query.ends.length, both.key.ends.length);
+  const pitch = slim ? FINGER + 4 : clamp((room - top - 44) / longest, 17, 36);
   const parts = [...both.query.shown, ...both.key.shown, ["together"]];
   const names = slim ? 0 : 1.16 * Math.max(...parts.map(([name]) => textWidth(name, 13))) + 16;
   const range = [...both.query.ends, ...both.key.ends];
@@ -121,10 +120,9 @@ export function whyScene(where, width, room, { asked, live, side }) {
   scene.beat(`What makes the difference between ${tokens[1]} and ${average}?`, [0, bars - 6, width, top - bars]);
   const sum = `A ${shown} is a sum of its token, its position and everything that earlier heads and networks added.`;
   scene.beat(`${sum} Each part adds to the difference from ${average}, or takes away from it.`, ...rows);
-  scene.beat(
-    `${grey} Bars don’t say what would happen without a part: LayerNorm would then divide by another standard deviation.`,
-    [0, 0, width, bars],
-  );
+  const not =
+    "Bars don’t say what would happen without a part: LayerNorm would then divide by another standard deviation.";
+  scene.beat(`${grey} ${not}`, [0, 0, width, bars]);
   scene.height = Math.max(room, live && slim ? keysOf(scene, where, end + 10, width) : end);
   const still = found.above > 0 && share < 1 / n && other < 0 ? " Other keys score higher still." : "";
   scene.hint = `${grey}${still}${live ? " Press another key to compare with it." : ""}`;
