@@ -819,7 +819,9 @@ def test_a_vits_head_shows_its_weights_on_the_picture(offline, width):
         shares = trace.encoder.layers[-1][0].heads.weights.mean(0)[1]
         most = trace.encoder.tokens[int(shares.argmax())]
         expect(words).to_contain_text("Blue on the picture shows where “1,1”")
-        expect(words).to_contain_text(f"it takes most from “{most}” ({100 * shares.max():.2g}%)")
+        expect(words).to_contain_text(
+            f"in the last layer, most from “{most}” ({100 * shares.max():.2g}%)"
+        )
         expect(
             page.get_by_role("button", name=re.compile("50 by 32 of 64 numbers"))
         ).not_to_have_count(0)

@@ -319,16 +319,14 @@ function followWords({ model, follow, trace, scene }) {
   const all = rowOf(meanWeights(attention), row);
   const shares = Array.from(all, (share, key) => (both || trace.image || key !== row ? share : 0));
   const most = shares.indexOf(Math.max(...shares));
-  const own = most === row && !both;
-  const source = own ? "itself" : `“${(both ? trace.encoder : trace[name]).tokens[most]}”`;
+  const source = `“${(both ? trace.encoder : trace[name]).tokens[most]}”`;
   const share = percent(shares[most]);
   const largest = `${source} gets ${share}`;
-  const mostly = `In the last layer it takes most from ${source} (${share}).`;
   const proof = `A patch can have weight without deciding the answer.${tests}`;
   if (trace.image && scene.measures.narrow)
-    return `Blue on the picture shows where ${from}. ${mostly} Further down, bands and each head’s blue show it layer by layer. ${proof}`;
+    return `Blue on the picture shows where ${from}; in the last layer, most from ${source} (${share}). Further down, bands and each head’s blue show it layer by layer. ${proof}`;
   if (trace.image)
-    return `Bands show where ${from}. ${mostly} Blue on the large picture is that layer’s, on the small ones each head’s. ${proof}`;
+    return `Bands show where ${from}; in the last layer, most from ${source} (${share}). Blue on the large picture is that layer’s, on the small ones each head’s. ${proof}`;
   if (both && trace.scored)
     return `${lossesOf(trace).found[row].says}. Bands show what its row collects: in the last cross-attention, ${largest} of the weight.`;
   if (both)

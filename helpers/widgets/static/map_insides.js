@@ -50,13 +50,7 @@ export function readProjection(asked, view) {
   const sums = new Float32Array(cols);
   input.forEach((x, i) => rowOf(weight, i).forEach((w, j) => (sums[j] += x * w)));
   const made = sums.map((sum, j) => sum + bias[j]);
-  return {
-    input: matrix(input, rows, 1),
-    weight,
-    bias: oneRow(bias),
-    sums: oneRow(sums),
-    made: oneRow(made),
-  };
+  return { input: matrix(input, rows, 1), weight, bias: oneRow(bias), sums: oneRow(sums), made: oneRow(made) };
 }
 
 // A vector through its norm: as it came, with mean 0 and variance 1, and as it leaves.
@@ -92,11 +86,8 @@ export function pickRow(scene, stack, tokens, chosen, room, place, blue = null) 
   const first = stack.image ? 0 : clamp(chosen - (fits >> 1), 0, tokens.length - fits);
   const shown = tokens.slice(first, first + fits);
   const slim = scene.width < 540;
-  const wide = clamp(
-    Math.ceil(1.1 * Math.max(...shown.map((token) => textWidth(token, 13)))) + 12,
-    slim ? 48 : 96,
-    slim ? 70 : 110,
-  );
+  const longest = Math.ceil(1.1 * Math.max(...shown.map((token) => textWidth(token, 13))));
+  const wide = clamp(longest + 12, slim ? 48 : 96, slim ? 70 : 110);
   const pitch = Math.min(30, (room - 24) / fits);
   const top = stack.image ? 30 + wide : 24;
   if (stack.image) {

@@ -36,11 +36,8 @@ export function leavingOf(view) {
     view.leave(1 + shares.indexOf(Math.max(...shares)));
   });
   const back = button("Put all back", () => view.rewrite({ left_out: [] }, "The model is reading the picture …"));
-  const either = make(
-    "div",
-    { class: "mm-modes", role: "group", "aria-label": "What a press on a patch does" },
-    ...modes,
-  );
+  const about = { class: "mm-modes", role: "group", "aria-label": "What a press on a patch does" };
+  const either = make("div", about, ...modes);
   const leaving = make("div", { class: "mm-leaving" }, either, bluest, back);
   const show = () => {
     const { trace, place, model } = view;

@@ -204,15 +204,11 @@ function outcome(scene, { head, query, key, keys, stack }, place, dot, names, g,
   const most = Math.max(...weights);
   scene.paint((p) => {
     const above = { size: 12, align: "center" };
+    const empty = { edge: p.theme.hatch, dash: [2, 3], radius: 2 };
     weights.forEach((weight, s) => {
       const x = g.left + s * pitch;
       const own = s === key;
-      if (!head.allowed(query, s))
-        return p.box(x + 2.5, base - high, Math.max(2, pitch - 5), high, {
-          edge: p.theme.hatch,
-          dash: [2, 3],
-          radius: 2,
-        });
+      if (!head.allowed(query, s)) return p.box(x + 2.5, base - high, Math.max(2, pitch - 5), high, empty);
       const size = Math.max(1, (high * weight) / most);
       p.context.globalAlpha = own ? 1 : 0.45;
       p.box(x + 2, base - size, Math.max(2, pitch - 4), size, { fill: p.theme.query, radius: 2 });

@@ -37,23 +37,16 @@ export function picture(scene, { choices, reads, opened, leaves }, stack, top, {
   });
   const says = (words, y) => scene.note(fitting(words, side), 0, top + side + listed + y);
   const [{ is } = {}, pixels, patches] = [choices[reads], image.rows / along, `${along ** 2} patches`];
-  says(
-    is ? [`${patches}, labelled “${is}”`, `labelled “${is}”`] : [`${patches} of ${pixels} × ${pixels} pixels`, patches],
-    13,
-  );
+  const labelled = [`${patches}, labelled “${is}”`, `labelled “${is}”`, `“${is}”`];
+  says(is ? labelled : [`${patches} of ${pixels} × ${pixels} pixels`, patches], 13);
   const wrong = [...choices.keys()].filter((i) => choices[i].is !== choices[i].said);
   const found = wrong.filter((i) => opened.has(i)).length;
   const misread = `${wrong.length} of ${choices.length} misread`;
-  if (is)
-    says(
-      [found ? `Found ${found} of the ${wrong.length} misread` : `Press one: ${misread}`, misread],
-      narrow ? 28 : 43,
-    );
+  const more = found ? `Found ${found} of the ${wrong.length} misread` : `Press one: ${misread}`;
+  if (is) says([more, misread], narrow ? 28 : 43);
   scene.saysOf = (p, row) => {
-    const words = fitting(
-      [`blue: what ${stack.tokens[row]} takes, layer ${layers.length}`, `blue: layer ${layers.length}`],
-      side,
-    );
+    const layer = `layer ${layers.length}`;
+    const words = fitting([`blue: what ${stack.tokens[row]} takes, ${layer}`, `blue: ${layer}`], side);
     p.text(words, 0, top + side + listed + (narrow ? 43 : 28), { size: 12, color: p.theme.query });
     if (!row || narrow) return;
     // Where its row is, the patch is seen large.

@@ -91,11 +91,8 @@ export function projectScene(where, place, width, room, { asked, live }) {
     scene.label("turned", x - 8, bottom + low - clocks - 10, { size: 13, align: "right", color: "muted" });
     clockHands(scene, lines[2][1], turns, [x, bottom + low - clocks - 10, wide], word);
   }
-  scene.beat(
-    `The vector x of “${tokens[row]}” is ${from}.`,
-    [0, 0, left - 8, room],
-    [left - 8, 0, x - left + 2, bottom - 8],
-  );
+  const vector = [0, 0, left - 8, room];
+  scene.beat(`The vector x of “${tokens[row]}” is ${from}.`, vector, [left - 8, 0, x - left + 2, bottom - 8]);
   scene.beat("Each entry of x multiplies its row of the matrix.", [x - 6, 0, wide + 12, bottom - 8]);
   if (found)
     scene.moves(

@@ -59,11 +59,8 @@ function measured(head, cross, stack, keys, rows) {
     const most = told({ share: single, words: "one source token", short: "one token" });
     if (row < 0) return most;
     const [word, share, key] = [stack.written[row], brief(at(row, largest[row])), keys[largest[row]]];
-    return {
-      ...most,
-      short: `${word} ← ${key} ${share}`,
-      example: `the row that writes “${word}” takes ${share} from “${key}”`,
-    };
+    const example = `the row that writes “${word}” takes ${share} from “${key}”`;
+    return { ...most, short: `${word} ← ${key} ${share}`, example };
   }
   const close = (row) => keys.map((_, key) => key).filter((key) => Math.abs(key - row) < 3 && head.allowed(row, key));
   // Only rows that could look further, and more than an even spread puts there.
