@@ -55,7 +55,7 @@ export function smallOf(view) {
       );
       const much = (one) => one >= 0.4 * clientHeight;
       const [left, right] = [xs[Math.max(0, seen.findIndex(much))], xs[seen.findLastIndex(much) + 1]];
-      const sides = { left, top: top - HEAD, width: right - left, height: bottom - top + HEAD + 6 };
+      const sides = { left, top: top - HEAD, width: right - left, height: bottom - top + HEAD + 28 };
       for (const [side, value] of Object.entries(sides)) frames[i].style[side] = `${scale * value}px`;
       frames[i].hidden = right - left < 2;
     });

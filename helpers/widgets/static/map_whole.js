@@ -8,7 +8,7 @@ import { KINDS } from "./map_trace.js";
 import { path } from "./map_paint.js";
 import { patchRow, picture, verdicts } from "./map_patches.js";
 import { LEAST, brackets, namePlaces, namesWidth, perLine } from "./map_rows.js";
-import { clamp, marksIn, textWidth, uncapped, wrapped } from "./text.js";
+import { clamp, fitting, marksIn, textWidth, uncapped, wrapped } from "./text.js";
 
 // Room for a line of words above a stack.
 export const HEAD = 22;
@@ -110,9 +110,10 @@ export function wholeScene(model, width, room, rows, { spare, small, turns, ...t
   }
   // All layers are named the same way.
   const all = model.stacks.flatMap(({ layers }) => layers);
-  scene.short = all.some(({ named }) => textWidth("Layer 1", 13) + 8 > named.room);
+  const size = all.some(({ named }) => textWidth("Layer 1", 13) + 8 > named.room) ? 12 : 13;
+  scene.short = all.some(({ named }) => textWidth("Layer 1", size) + 6 > named.room);
   for (const { named } of all)
-    scene.label(`${scene.short ? "L" : "Layer "}${named.i + 1}`, named.x, named.y, { size: 13, color: "muted" });
+    scene.label(`${scene.short ? "L" : "Layer "}${named.i + 1}`, named.x, named.y, { size, color: "muted" });
   wholeBeats(scene, model);
   const below = Math.max(scene.height, room - m.key.height);
   scene.labels.push((p) => m.key.draw(p, below));
@@ -273,7 +274,7 @@ function layerBox(scene, model, stack, sublayers, i, m, rows) {
     at += wide + pad;
   }
   const lines = m.under > UNDER ? 3 : stack.answers ? 2 : 1;
-  namesBelow(scene, sublayers, top + height + 12, [x, x + m.module - 6], lines, !i);
+  namesBelow(scene, sublayers, top + height + 12, [x, x + m.module - 6], lines, !i, m.module * stack.layers.length);
   // Short where the memory's line comes down beside it.
   const cross = sublayers.find((one) => one.kind === "cross-attention");
   sublayers.named = { i, x: x + 2, y: top - 12, room: cross ? cross.box[0] + cross.box[2] / 2 - x : width };
@@ -295,7 +296,7 @@ const NAMES = {
 };
 
 // `lines`: how many of them there is room for.
-function namesBelow(scene, sublayers, y, [from, to], lines, first) {
+function namesBelow(scene, sublayers, y, [from, to], lines, first, room) {
   const network = textWidth("feed-forward", 12) <= to - from + 2 ? ["feed-forward"] : ["feed-", "forward"];
   for (const size of lines > 2 ? [0] : [0, 1, 2, 3, 4]) {
     const words = sublayers
@@ -326,8 +327,10 @@ function namesBelow(scene, sublayers, y, [from, to], lines, first) {
   // Of a layer with a single attention one phrase says what it does; once, where it is too wide.
   const phrase = sublayers.map(({ kind }) => kind.replace("masked-self-", "masked ")).join(", ");
   const phrases = wrapped(phrase, to - from - 8, 12);
-  if (phrases.some((line) => textWidth(line, 12) > to - from))
-    return void (first && scene.note(`each layer: ${phrase}`, from, y));
+  if (phrases.some((line) => textWidth(line, 12) > to - from)) {
+    const all = [`each layer: ${phrase}`, phrase, phrase.replaceAll(/.attention/g, "")];
+    return void (first && scene.note(fitting(all, room, 12), from, y));
+  }
   phrases.forEach((line, i) => scene.note(line, (from + to) / 2, y - 4 + 12 * i, "center"));
 }
 
