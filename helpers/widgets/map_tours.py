@@ -46,14 +46,11 @@ def tour_of(trace, tour, off=()) -> list[dict]:
     words["shown"] = min(STRIP, words["width"])
     if len(trace.stacks) == 2:
         words |= loss_words(trace) | (one_step(trace) if "training" in names else {})
-    return [_filled(words, **STEPS[name]) for name in names]
+    return [_filled(words, STEPS[name]) for name in names]
 
 
-def _filled(words, text, **state):
+def _filled(words, step):
     def fill(value):
-        return words.get(value[1:-1], value) if isinstance(value, str) else value
+        return words.get(value[1:-1], value.format(**words)) if isinstance(value, str) else value
 
-    state = {key: fill(value) for key, value in state.items()}
-    if "answer" in state:
-        state["answer"] = state["answer"].format(**words)
-    return {"text": text.format(**words), **state}
+    return {key: fill(value) for key, value in step.items()}

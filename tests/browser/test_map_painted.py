@@ -291,6 +291,14 @@ def test_a_click_during_the_tour_leaves_a_way_back(offline, trace):
     page.get_by_role("button", name="Leave the tour").click()  # the offer can be declined
     expect_at(page, "Encoder layer 2", "Layer")
     expect(page.get_by_role("button", name="Take the tour: 12 steps")).to_be_visible()
+    view = model_map(trace, tour=["heads"])
+    answer = view._tour[0]["answer"]
+    head, share = re.search(r"head (\d): there, a token takes (\d+%)", answer).groups()
+    page = offline(view)
+    open_(page, "^Take the tour")
+    open_(page, f"^Head {head} of self-attention")
+    expect(page.locator(".mm-words")).to_contain_text(answer)
+    assert f"takes {share}" in page.locator(".mm-stage").get_attribute("aria-label")
     page = offline(model_map(trace, tour="00", stop=7))
     # The step asks for a weight of a masked head.
     box = page.get_by_role("button", name="Decoder layer 2: open it").bounding_box()
@@ -474,6 +482,16 @@ def test_you_are_here_dims_what_is_not_built_yet(offline, trace):
             depths.nth(depth).click()
         expect_at(page, re.compile(rf"^{part.replace('-', '.')}, head", re.I), "Head")
         expect(page.locator(".mm-trail")).to_contain_text("Decoder layer 3")
+    page = offline(model_map(trace, here="head"))  # one of them is lit, framed and told of
+    expect(page.locator(".mm-words")).to_contain_text("The lit square is what you've just built")
+    depths.nth(2).click()
+    name = page.locator(".mm-trail button").nth(1).inner_text()
+    page.keyboard.press("Escape")
+    page.keyboard.press("Escape")
+    open_(page, "^Light this lesson’s part")
+    box = page.get_by_role("button", name=f"{name}: open it").bounding_box()
+    page.wait_for_timeout(60)
+    assert in_colour(page, box, "#b25a06") > 20
 
 
 def check_it_fits(page, size):

@@ -101,14 +101,11 @@ export function bluest({ weights }, { tokens }, row = 0) {
   return { share, words, short: `${percent(share)} from ${from}` };
 }
 
-// The head of a stack with the clearest purpose: { part, layer, h, place, … }, and in a sentence.
+// The head of a stack with the clearest purpose: { part, layer, h, … }, and in a sentence.
 export function clearest(stack, rows = stack.n) {
   const told = (part, h) =>
     stack.image ? bluest(part.heads[h], stack) : purposeOf(part, h, stack, stack.tokens, rows);
-  const placed = (part, layer, h) => ({ part, layer, h, place: `${stack.name}/${layer}/${part.kind}/${h}` });
-  const all = stack.layers.flatMap(([part], layer) =>
-    part.heads.map((_, h) => ({ ...placed(part, layer, h), ...told(part, h) })),
-  );
+  const all = stack.layers.flatMap(([part], layer) => part.heads.map((_, h) => ({ part, layer, h, ...told(part, h) })));
   return all.reduce((a, b) => (b.share > a.share ? b : a));
 }
 export const clearestOf = ({ trace: { stacks, encoder }, rows }) => clearest(stacks[0], encoder ? stacks[0].n : rows);

@@ -204,7 +204,10 @@ class MapView {
     // Beside the heads lies what belongs to none: from there, to the layer's.
     const { trace } = this;
     let place = readPlace(this.place, trace).home ?? this.place;
-    if (!place && !this.follow && this.model.get("here") === "head") place = clearestOf(this).place;
+    if (!place && !this.follow && this.model.get("here") === "head") {
+      const { part, layer, h } = clearestOf(this);
+      place = `${trace.stacks[0].name}/${layer}/${part.kind}/${h}`;
+    }
     const { section, stack } = readPlace(place, trace);
     const lastOf = (name) => `${name}/${trace[name].layers.length - 1}`;
     if (depth && section) place = section === "output" ? lastOf(stack.name) : `${stack.name}/0`;
