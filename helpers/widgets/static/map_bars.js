@@ -273,7 +273,7 @@ export class Bars {
     let words = scene.hint || this.atRest();
     if (follow && !place) words = followWords(this.view);
     if (plays && scene.beats.length) words = beatWords(scene.beats[this.view.shown], this.view.progress);
-    if (stop >= 0) words = `${tour[stop].text}${tour[stop].habit ? ` ${scene.does || clearestHead(this.view)}` : ""}`;
+    if (stop >= 0) words = `${tour[stop].text}${tour[stop].habit ? ` ${clearestHead(this.view)}` : ""}`;
     if (stop >= 0 && scene.slot && place && this.view.trace.shown !== 1) words = heatedWords(this.view);
     if (this.view.said) words = this.view.said;
     const [span] = this.words.children;

@@ -628,8 +628,7 @@ exercises.my_parts()
 #
 # ### You are here
 #
-# Here's a whole model, with the part that you've just built highlighted. Every small square is one table of weights.
-# Click on a square and then on a score to see its dot product, entry by entry.
+# Here's a whole model. Press one of the lit squares, and then a score to see its dot product, entry by entry.
 
 # %% tags=["nbval-ignore-output"]
 model_map(load_translator().trace("Un chien noir court."), here="self-attention", tour="03")
