@@ -722,7 +722,8 @@ def test_the_whole_model_shows_the_shares_of_the_temperature_that_is_set(offline
     expect(page.locator(".mm-words")).to_contain_text(f"Only these 10 can be drawn, so {told}")
     page = offline(model_map(trace, tour=["logits"]))
     page.get_by_role("button", name="Take the tour").click()
-    times = re.search(r"([\d.]+) times as likely", page.locator(".mm-words").inner_text())[1]
+    words = page.locator(".mm-words", has_text="times as likely").inner_text()  # once it's there
+    times = re.search(r"([\d.]+) times as likely", words)[1]
     page.get_by_label("Temperature").fill("2")
     told = f"now {float(times) ** 0.5:.1f} times as likely as “[^”]+” instead of {times} times"
     expect(page.locator(".mm-words")).to_have_text(re.compile(told))
