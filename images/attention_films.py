@@ -39,7 +39,7 @@ def self_attention_filling():
     weights = (scores / 3**0.5).softmax(-1)
     best = WORDS[weights[0].argmax()]
     told = [
-        "How can each word look at all words, itself too? It has a query, a key and a value.",
+        "How can each word look at all words, itself included? It has a query, a key and a value.",
         "The query of “the” meets the first key. Their dot product is a score.",
         "The next key scores higher: a better match.",
         "With the last key, the row is full.",
@@ -50,8 +50,8 @@ def self_attention_filling():
         "Each value is multiplied by its weight …",
         f"Their sum is the context of “the”, mostly the value of “{best}”.",
         "One product, Q Kᵀ, gives all scores at once. Which weights will “sleeps” get for 3, 3, 3?",
-        "Equal scores, equal weights, as a softmax works along rows. Unrounded, each sums to 1.",
-        "Every row mixes the same values, in its own shares.",
+        "Equal scores get equal weights, as a softmax works along rows. Each row sums to 1.",
+        "Every row mixes the same values, in its own proportions.",
         "softmax(Q Kᵀ / √3) V: every word looks at every word, in one step.",
     ]
     made = query.tolist(), key.tolist(), scores.tolist(), weights.tolist(), value.tolist()
@@ -240,15 +240,15 @@ def training_and_inference_decoder():
         for ids in (target, logits.argmax(-1).tolist(), written)
     )
     told = [
-        f"Training takes 1 pass, writing takes {len(own)}. Why?",
+        f"Training takes 1 pass, but writing takes {len(own)}. Why?",
         "In training, the target is known.",
-        "It goes in too, one place to the right, after <bos>.",
-        "Lines show what each prediction can see: the inputs up to its place.",
+        "It also goes in as input, shifted one place to the right.",
+        "Lines show what each prediction can see: the inputs up to its position.",
         "The mask hides the answer, “station”, from prediction 3.",
         "One pass makes all predictions at once.",
         f"Position 4 is given “station”, the target's word, not “{guessed[2]}”.",
         f"“{guessed[2]}” isn't the target, so its loss is high.",
-        "The mean loss goes back to adjust all the weights.",
+        "The mean loss is sent back to adjust all the weights.",
         "Writing begins with <bos> alone. The first pass gives “A”.",
         "“A” goes in, and the second pass gives “large”.",
         "The third pass gives “train” …",

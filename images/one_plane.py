@@ -24,6 +24,7 @@ LAST = 86  # and at the end
 WORK = 96  # where something is worked out, and later the weights are
 MEETS = {3: RED, 4: RED, 5: SMALL, 6: CARS, 7: STOP}  # on whose key the query's shadow falls
 BESIDE = {SMALL: torch.tensor([0.2, -0.2]), RED: torch.tensor([-0.1, -0.05])}  # the shares' words
+SCALED = [number(score / math.sqrt(2), 2 if score else 0) for score in SCORES]
 LENS = {CARS: (250, 379), STOP: (366, 422)}  # those of the short values, seen larger
 OFFERS = ("adjective", "adjective", "noun", "verb")  # what a key says, in words
 TOLD = (
@@ -31,15 +32,16 @@ TOLD = (
     "So W_Q turns “cars” into a query, something like “which adjectives describe me?”",
     "W_K turns every word into a key, something like “I'm an adjective” or “I'm a noun”.",
     "Now let the query's shadow fall on the key of “red”.",
-    "The shadow times the key's length is their dot product: the score of “red”.",
+    "The shadow's length times the key's is their dot product: the score of “red”.",
     "On “small” the shadow is shorter, so the score is lower.",
     "The key of “cars” is at right angles: no shadow, a score of 0.",
-    "On “stop” the shadow falls backwards, so it counts as negative.",
+    "On “stop” the shadow falls backwards, so the score is negative.",
     "Here are the four scores side by side.",
-    "Divide the scores by √2. A softmax turns them into weights summing to 1.",
+    "Divided by √2, the scores are " + ", ".join(SCALED[:-1]) + f" and {SCALED[-1]}. A softmax "
+    "turns these into weights summing to 1.",
     "W_V turns every word into its value: what it passes on.",
     "Each value is scaled by its weight …",
-    "… and, drawn twice as large, laid tip to tail.",
+    "… then drawn twice as large and laid tip to tail.",
     "That's the context of “cars”: mostly red, partly small.",
     f"The context pulls “cars” up by {CONTEXT[1]:.2f}, towards the value of “red”, and left by "
     f"{-CONTEXT[0]:.2f}, towards that of “small”.",
@@ -99,6 +101,9 @@ def _angle(vector):
 def _plane(scene, unit):
     """Draw the plane's grid, with its origin; seen from near by, it has room for itself."""
     right = 376 if unit == UNIT else 472
+    if unit != UNIT:
+        times = f"{_number(unit / UNIT)}× as large"
+        scene.text("scale", 10, 160, times, "muted", anchor="start", room=92)
     for i in range(-2, 3):
         across, up = FOOT[0] + unit * i, FOOT[1] - unit * i
         ink = "muted" if i == 0 else "rule"
@@ -132,6 +137,8 @@ def _sentence(scene, moment):
         if moment < 8:
             continue
         weighed = moment > 8
+        if moment == 9:
+            scene.text(f"scaled {i}", x + 20, 98, SCALED[i], "muted", room=64, when=(0.2, 0.5))
         foot, share = (124, WEIGHTS[i] / WEIGHTS.max()) if weighed else (104, SCORES[i] / 3)
         high = 50 * float(share)
         words, ink = (f"{WEIGHTS[i]:.2f}", "result") if weighed else (number(SCORES[i], 0), "ink")
@@ -163,6 +170,7 @@ def _beside(scene, name, i, vector, words, colour, **how):
     """Write a number beside a word at the tip of its arrow; where there's no room, below it."""
     x, y = _tip(i, vector)
     right = x + 6 * len(WORDS[i]) + 7 * len(words) + 10
+    right = 2 * x - right if abs(right - FOOT[0]) < 9 else right  # not on the axis
     x, y = (x, y + 24) if right > 376 else (right, y)
     scene.text(name, x, y, words, colour, 20, bold=True, **how)
 

@@ -109,15 +109,16 @@ def _travelling(written, short, long):
         f"It ends with “le”, {back[0][0]:.0%} of its last state.",
         "Only the two last states become the context vector.",
         "Every English word has to come from this one context vector, c.",
-        f"Now {len(many)} tokens have to share jars of that size. What's left for “sac” (bag)?",
-        f"“sac” gets {far[0]:.0%} and {far[1]:.0%}: on average an even share. But that's only "
-        f"{1 / len(many):.0%} now, down from {1 / len(read):.0%}.",
-        "Is that enough? Not here: what is marked is wrong, and there's no bag.",
+        f"Now {len(many)} tokens share jars of that size. How much is left for “sac” (bag)?",
+        f"An even share of {len(read)} tokens is {1 / len(read):.0%}, of {len(many)} only "
+        f"{1 / len(many):.0%}.",
+        f"“sac” gets {far[0]:.0%} and {far[1]:.0%}, on average about that even share.",
+        "Is that enough? Not here: the marked words are wrong, and the bag is missing.",
         f"A decoder that looks at all {len(many)} states gets every word right: that's attention.",
     ]
-    moves = {0: 3.2, 4: 1.4, 5: 1.4, 7: 2.8, 8: 2.8, 10: 3, 11: 3.2, 13: 3.4, 14: 3.8}
+    moves = {0: 3.2, 4: 1.4, 5: 1.4, 7: 2.8, 8: 2.8, 10: 3, 11: 3.2, 14: 3.4, 15: 3.8}
     for moment, caption in enumerate(told):
-        key, table = moment in (0, 2, 6, 8, 9, 10, 12, 13, 14), moment == 13
+        key, table = moment in (0, 2, 6, 8, 9, 10, 13, 14, 15), moment == 14
         scene = Scene(caption, moves.get(moment, 1.9), key, rest=3 if table else REST)
         scene.text("encoder", 6, 20, "the encoder reads", "muted", anchor="start", bold=True)
         if moment in (0, 10):
@@ -130,12 +131,12 @@ def _travelling(written, short, long):
             _reading_back(scene, *short, 3 * (moment - 6))
         elif moment < 11:
             _words(scene, read, len(read))
-            _context(scene, *short, PAIR, shares=moment == 9)
+            _context(scene, *short, PAIR, shares=2 * (moment == 9))
             if moment == 10:
                 _written(scene, written, sum(PAIR[0][1:]), 0.3)
-        elif moment < 13:
-            _lengths(scene, short, long, moment == 12)
-        elif moment == 13:
+        elif moment < 14:
+            _lengths(scene, short, long, moment - 11)
+        elif moment == 14:
             _context(scene, *long, ALONE, "long ", moves=(0.4, 0.6))
             scene.arrow("from c", 240, 202, 240, 228, when=(0.6, 0.65))
             _phrases(scene, 2)
@@ -190,15 +191,22 @@ def _reading(scene, read, states, seen):
             scene.rect(f"was forth {i} {k}", *box, COLOURS[k], opacity=0.22, **LAYER)
         scene.text(f"left {i}", x, 308, f"{state[0]:.0%}", COLOURS[0], 20, bold=now, when=(0.2, 1))
         scene.text(f"evenly {i}", x, 334, f"{1 / (i + 1):.0%}", "muted", when=(0.2, 1))
-    scene.text("blue", 6, 376, "blue: how much of the state is “le”", COLOURS[0], anchor="start")
-    scene.text("grey", 6, 402, "grey: an even share", "muted", anchor="start")
-    scene.text("size", 318, 402, "jar: 64 numbers", "ink", anchor="start")
+    _legend(scene)
+
+
+def _legend(scene, **how):
+    blue = "blue: how much of the state is “le”"
+    scene.text("blue", 6, 376, blue, COLOURS[0], anchor="start", **how)
+    scene.text("grey", 6, 402, "grey: an even share", "muted", anchor="start", **how)
+    scene.text("size", 318, 402, "jar: 64 numbers", "ink", anchor="start", **how)
 
 
 def _reading_back(scene, read, back, on, seen):
     """Draw the second reader: three words go in from the right; the first one's jar makes room."""
     _words(scene, read, len(read))
     high, late, last = 160, {"when": (0.4, 0.6)}, len(read) - seen
+    if seen == 3:  # it makes room, before a jar comes there
+        _legend(scene, opacity=0, when=(0, 0.15))
     _jar(scene, "", "forth", read, on[-1], (PLACES[-1] - WIDE / 2, 264, high), moves=(0.15, 0.4))
     scene.text("goes forth", 330, 340, WAYS["forth"], "muted", **late)
     scene.text("left forth", 330, 368, f"le {on[-1][0]:.0%}", COLOURS[0], 20, bold=True, **late)
@@ -247,8 +255,8 @@ def _phrases(scene, columns):
                        anchor="start", bold=english, room=wide - 10, when=when)  # fmt: skip
 
 
-def _context(scene, read, back, on, boxes, name="", shares=False, moves=(0, 0.75)):
-    """Draw the last states of both readers, and how much of each the word is that is followed."""
+def _context(scene, read, back, on, boxes, name="", shares=0, moves=(0, 0.75)):
+    """Draw the last states of both readers; `shares`: 1 an even one, 2 also a word's, followed."""
     middle = (boxes[0][0] + boxes[1][0] + WIDE) / 2
     late = moves if moves[0] else (moves[1] - 0.1, moves[1] + 0.1)  # not across their way
     i = FOLLOWED if len(read) > 6 else 0
@@ -257,7 +265,7 @@ def _context(scene, read, back, on, boxes, name="", shares=False, moves=(0, 0.75
         x, way = box[0] + WIDE / 2, WAYS[reader]
         way = way.split()[reader == "forth"] if boxes in BESIDE else way  # there's no room
         scene.text(f"{name}{reader} way", x, box[1] - 10, way, "muted", room=136, when=late)
-        if shares:
+        if shares > 1:
             scene.text(f"{name}{reader} share", x, sum(box[1:]) + 26, f"{read[i]} {state[i]:.0%}",
                        COLOURS[0], 20, bold=True, when=late)  # fmt: skip
     if shares:
@@ -274,7 +282,7 @@ def _lengths(scene, short, long, measured):
         colour = COLOURS[0] if i == FOLLOWED else "muted"
         scene.text(f"of many {i}", 48 + 96 * (i % 5), 48 + 26 * (i // 5), word, colour,
                    bold=True, room=84, when=moves)  # fmt: skip
-    _context(scene, *short, BESIDE[0], shares=True, moves=moves)
+    _context(scene, *short, BESIDE[0], shares=2, moves=moves)
     _context(scene, *long, BESIDE[1], "long ", measured, moves)
 
 
@@ -353,7 +361,7 @@ def decoder_looking_back():
         "Then it's word for word: “letter” looks at “lettre” …",
         "… the full stop at its counterpart.",
         "<eos> looks at the full stop, too.",
-        "Nobody told the model which words belong together. Yet there's a diagonal, with kinks "
+        "Nobody told the model which words belong together. Yet a diagonal appears, with kinks "
         "at “for” and <eos>.",
     ]
     moves = {0: 3.2, 2: 3.6, 3: 2.6, 4: 2.2, 5: 3.6, 6: 2.6, 7: 1.9, 8: 1.8, 9: 1.8}
@@ -550,18 +558,18 @@ def _once(step, pair, moment, caption):
 def _softmax(scene, words, scores):
     """Work out the two largest weights, from the scores that stand above."""
     powers = [math.exp(round(score, 2)) for score in scores]
+    whole = sum(powers)
     for row, i in enumerate(OWN):
-        y, share, begin = 306 + 44 * row, powers[i] / sum(powers), 0.5 + 0.15 * row
+        y, share, begin = 306 + 44 * row, powers[i] / whole, 0.5 + 0.15 * row
         for name, x, dy, said, size, room in (
             ("of", 6, 0, words[i], TEXT, 56),
             ("e", 66, 0, "e", 24, 20),
             ("power", 82, -11, number(scores[i]), TEXT, 66),
-            ("gives", 152, 0, f"= {powers[i]:,.0f}", TEXT, 104),
-            ("share", 268, 0, f"÷ {sum(powers):,.0f} = {share:.2f}", TEXT, 204),
+            ("share", 152, 0, f"= {powers[i]:,.0f} ÷ {whole:,.0f} = {share:.2f}", TEXT, 316),
         ):
             scene.text(f"{name} {i} e", x, y + dy, said, OWN[i] if name == "of" else "ink", size,
                        "start", name == "of", room=room, when=(begin, begin + 0.15))  # fmt: skip
-    scene.text("all six", 6, 404, f"all six powers sum to {sum(powers):,.0f}", "muted",
+    scene.text("all six", 6, 404, f"all six powers sum to {whole:,.0f}", "muted",
                anchor="start", when=(0.5, 0.65))  # fmt: skip
 
 
