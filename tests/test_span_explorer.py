@@ -65,7 +65,9 @@ def test_where_the_text_has_no_answer_the_model_says_so_and_has_a_bar_for_it():
     bars = re.findall(r'width="([\d.]+)" height="6.0"', widget.svg)
     assert [round(float(wide)) for wide in bars[1::2]] == [328, 0, 0, 0, 0]  # of tracks 328 long
     for words.none, apart in itertools.product((4.0, 30.0), (False, True)):
-        found = SpanExplorer(words, QUESTION, TEXT, apart=apart).numbers
+        widget = SpanExplorer(words, QUESTION, TEXT, apart=apart)
+        found = widget.numbers
+        assert ("answer" in " ".join(widget.tell())) == (words.none == 30 or not apart)
         for ends in "start", "end":
             assert found[ends].sum() + found["none"] == pytest.approx(1)
         assert apart or found["start"][found["spans"][0][0]] >= found["shares"].max()

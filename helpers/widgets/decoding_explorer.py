@@ -195,6 +195,8 @@ class DecodingExplorer(TranslatedSentence):
             row = self._winner()[t]
             kept = [number(log_prob) for *_, log_prob in found["columns"][t]]
             at = f"only {ORDINALS[row]}, at {kept[row]} against" if row else "in the lead, at"
+            if row and kept[row] == kept[0]:
+                at = "level with the leader, at"
             headline = f"Step {t + 1}: the eventual winner is {at} a log-probability of {kept[0]}."
         elif self.method == "sample" and t >= len(self.forced) and found["sure"][t] < 0.1:
             drawn = share(found["drawn"])

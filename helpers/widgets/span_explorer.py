@@ -117,10 +117,11 @@ class SpanExplorer(Explorer):
         if self.apart:
             said = f"point at “{words}”" if words else "make no span: the end comes first"
             too = " too" * (found["chosen"] == found["spans"][0])
-            return (
-                f"Start and end, chosen independently, {said}.",
-                f"Chosen together, they point at “{best}”{too}. Ask something else about the text.",
-            )
+            together = f"they point at “{best}”{too}"
+            if none > sure:
+                together = f"the answer is “{NOWHERE}”: {share(none)}"
+            asked = f"Chosen together, {together}. Ask something else about the text."
+            return f"Start and end, chosen independently, {said}.", asked
         asked = "Press another cell, or tick the box."
         answer, other = f"“{best}”: {share(sure)}", f"“{NOWHERE}” gets {share(none)}"
         if none > sure:
