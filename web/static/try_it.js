@@ -87,6 +87,7 @@ class TryIt {
       yours: [],
       chosen: [],
       off: [],
+      left_out: [],
       temperature: 1,
       written: lastWord(trace.written),
       _trace: trace.described,
