@@ -925,7 +925,8 @@ def test_in_jupyterlab_the_map_takes_another_sentence(open_notebook):
 
 
 def test_in_jupyterlab_a_heads_matrix_and_a_scores_parts_are_sent_when_asked_for(open_notebook):
-    page = open_notebook([IN_LAB], size=(1280, 900))
+    page, errors = open_notebook([IN_LAB], size=(1280, 900)), []
+    page.on("pageerror", lambda error: errors.append(error))
     page.get_by_role("button", name=re.compile("^Encoder layer 3: open")).click()
     open_(page, "^Head 1 of self-attention")
     page.get_by_role("button", name=re.compile("^Q: queries")).focus()
@@ -939,6 +940,7 @@ def test_in_jupyterlab_a_heads_matrix_and_a_scores_parts_are_sent_when_asked_for
     expect(matrix).to_have_count(1)
     page.keyboard.press("Escape")
     expect_at(page, "Self-attention, head 1", "Head")
+    assert not errors  # Q has the focus again, and no cell
     page.get_by_role("button", name=re.compile("^Weights")).focus()
     press(page, "Enter", "ArrowDown", "ArrowRight", "ArrowRight", "Enter")
     expect_at(page, "“chien” to “noir”", "One number")
@@ -1112,7 +1114,7 @@ def test_in_jupyterlab_a_head_is_switched_off_and_both_translations_stand_there(
     page.set_viewport_size({"width": 900, "height": 900})
     page.wait_for_timeout(500)
     painted = page.evaluate("painted.join('|')")
-    assert "Each number is how many percentage points" in painted  # with a head off, too
+    assert "A number says by how many" in painted  # with a head off, too
     assert "…" not in painted
     assert not re.search(r"[|]0[|][^|]+[|][→↓]", painted)  # no word changes for nothing
     page.set_viewport_size({"width": 390, "height": 844})

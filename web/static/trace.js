@@ -71,8 +71,8 @@ export function packTrace(model, { encoder, decoder, written, logits, tokensOf }
     for (const name of ["embeddings", "positions", "entered", "output"]) made[name] = strip(one[name]);
     return made;
   };
-  const facts = { model: "the translator", kind: "", given: 1, right: "", pieces: null, normFirst: model.config.norm_first, width };
-  const parts = { normalised: false, scaled: true, positions: true, activation: "ReLU" };
+  const facts = { model: "the translator", kind: "", given: 1, right: "", normFirst: model.config.norm_first, width };
+  const parts = { pieces: null, normalised: false, scaled: true, positions: true, activation: "ReLU" };
   const described = {
     ...facts,
     ...parts,

@@ -5,7 +5,7 @@ import { KINDS, readPlace, sentenceOf } from "./map_trace.js";
 import { clamp, fitting, spelt, textWidth, wrapped } from "./text.js";
 
 const MEANS =
-  "Each number is how many percentage points of probability the token below it loses without that head: the darker, the more. In a framed square, another token takes its place.";
+  "A number says by how many percentage points the probability of the token below it changes without that head. The stronger the orange, the more it loses. In a framed square, another token takes its place.";
 
 // `asked`: of every head the row that suffers most, its token's share there, and the rank of the token
 // that is likeliest instead, -1 for none; null while it is being measured.
@@ -91,8 +91,9 @@ function cell(scene, place, said, off, one, rect) {
     if (one.instead) p.box(x + 1, y + 1, wide - 2, high - 2, { edge: p.theme.key, line: 2, radius: 4 });
     // A word that wins by less than one point was nearly a tie.
     const points = number(-one.points, instead && Math.abs(one.points) < 1 ? 1 : 0);
+    const signed = `${one.points < 0 && Number(points) ? "+" : ""}${points}`;
     const from = y + high / 2 - 7 * words.length;
-    p.text(points, x + wide / 2, from, { ...middle, size: 15, weight: 650 });
+    p.text(signed, x + wide / 2, from, { ...middle, size: 15, weight: 650 });
     words.forEach((line, i) => {
       const size = clamp((12 * (wide - 4)) / textWidth(line, 12), 10, 12);
       p.text(line, x + wide / 2, from + 16 + 14 * i, { ...middle, size });

@@ -44,7 +44,8 @@ export function leavingOf(view) {
     leaving.hidden = Boolean(place) || !model.send || !(trace.reads >= 0);
     modes.forEach((one, i) => one.setAttribute("aria-pressed", Boolean(i) === Boolean(view.leaves)));
     bluest.hidden = !view.leaves || model.get("left_out").length > trace.encoder.n - 2;
-    back.hidden = !model.get("left_out").length;
+    back.disabled = !model.get("left_out").length;
+    back.hidden = back.disabled && !view.leaves; // nothing moves when the first patch is pressed
   };
   return { leaving, show };
 }

@@ -154,7 +154,7 @@ export class Stage {
     if (!hit) return; // a page with nothing to press: the view itself takes the focus
     this.setHome(hit);
     hit.focus({ preventScroll: true });
-    if (hit.target.open && from) this.point({ target: hit.target, cell });
+    if (hit.target.open && cell[1] >= 0) this.point({ target: hit.target, cell });
   }
 
   onFocus(hit) {
