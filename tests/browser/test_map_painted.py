@@ -356,9 +356,10 @@ def test_the_keyboard_alone(offline, trace):
     expect(page.locator(".mm [role=status]")).to_have_text(re.compile("^“chien” to “chien”"))
     page.keyboard.press("Enter")
     expect_at(page, "“chien” to “chien”")
-    press(page, "Escape", "Enter")  # back in the cell that was left
-    expect(page.locator(".mm [role=status]")).to_have_text(re.compile("^“chien” to “chien”"))
+    page.keyboard.press("Escape")
     expect(page.get_by_role("button", name=re.compile("^Weights"))).to_be_focused()
+    page.keyboard.press("Enter")  # back in the cell that was left
+    expect(page.locator(".mm [role=status]")).to_have_text(re.compile("^“chien” to “chien”"))
     press(page, "Escape", "Escape")
     expect_at(page, "Encoder layer 2")
     came_from = page.get_by_role("button", name=re.compile("^Head 4 of self-attention"))
