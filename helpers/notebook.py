@@ -361,6 +361,8 @@ def folded(lesson, number):
     for head, code in zip(parts[1::2], parts[2::2], strict=True):
         if '"exercise"' in head:  # its heading and its check, which the build makes, are folded
             cells += ["", ""]
+        elif '"trial"' in head:  # it stands between the two
+            cells.insert(-1, code.strip())
         elif "hide-input" in head and "[markdown]" not in head:
             cells.append(code.strip())
     code, name = cells[number - 1], f"<{lesson}, folded cell {number}>"

@@ -13,7 +13,10 @@ A source is Python text in jupytext's percent format. Its cells carry tags; besi
 - ``notes``, ``answer``: a Markdown cell that is folded away until it is clicked;
 - ``hide-input``: a code cell whose source is folded away, for a picture or a long drawing;
 - ``exercise``: a code cell with the function that learners write. Before it comes a folded cell
-  with the exercise's heading, and after it one that checks the answer.
+  with the exercise's heading, and after it one that checks the answer;
+- ``trial``: a code cell behind an exercise's, which stays before the check;
+- ``prediction``: a code cell with ``exercises.reveal("name", …)``. Before it comes a cell that asks
+  for the prediction.
 
 After ``exercises.predict("name")`` the stored outputs are folded too, up to the cell that holds
 ``exercises.reveal("name", …)``, so that nobody reads the answer by scrolling. JupyterLab unfolds
@@ -108,21 +111,35 @@ def read_cells(source):
 
 @functools.cache  # jupytext takes a tenth of a second for a lesson, and each is read many times
 def _cells_in(text):
-    return [one for cell in jupytext.reads(text, fmt="py:percent").cells for one in _framed(cell)]
+    later, framed = jupytext.reads(text, fmt="py:percent").cells, []
+    while later:
+        framed += _framed(later.pop(0), later)
+    return framed
 
 
-def _framed(cell):
-    """Put an exercise's heading before its cell, and the check of the answer behind it."""
-    if "exercise" not in cell.metadata.get("tags", []):
+def _framed(cell, later):
+    """Put before and behind a cell what its tag stands for; `later` cells may belong to it."""
+    if _untag(cell, "prediction"):
+        asks = f'exercises.predict("{REVEAL.search(cell.source)[1]}")'
+        return [nbformat.v4.new_code_cell(asks), cell]
+    if not _untag(cell, "exercise"):
         return [cell]
     name = DEFINED.search(cell.source)[1]
     heading, check = f'exercises.heading("{name}")', f'exercises.check("{name}", {name})'
-    cell.metadata["tags"].remove("exercise")
     before, after = (
         nbformat.v4.new_code_cell(source, metadata={"tags": ["hide-input"]})
         for source in (heading, check)
     )
-    return [before, cell, after]
+    trial = [later.pop(0)] if later and _untag(later[0], "trial") else []
+    return [before, cell, *trial, after]
+
+
+def _untag(cell, tag):
+    tags = cell.metadata.get("tags", [])
+    if tag not in tags:
+        return False
+    tags.remove(tag)
+    return True
 
 
 def assemble(source: Path):

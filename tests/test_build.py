@@ -104,6 +104,25 @@ def test_an_exercise_gets_its_heading_and_its_check(lesson):
     )
     assert cell.source == function
     assert cell.metadata["tags"] == ["nbval-ignore-output"]
+    # What tries the function stays before the check.
+    lesson.write_text(f'{LESSON}\n{exercise}\n# %% tags=["trial"]\ntwice(1)\n', encoding="utf-8")
+    assert [cell.source for cell in build.assemble(lesson).cells[-3:]] == [
+        function,
+        "twice(1)",
+        check.source,
+    ]
+
+
+def test_a_prediction_is_asked_for_before_it_is_revealed(lesson):
+    told = 'exercises.reveal("sum", measured=2)'
+    cell = f'# %% tags=["prediction", "hide-input"]\n{told}\n'
+    lesson.write_text(f"{LESSON}\n{cell}", encoding="utf-8")
+    asks, reveals = build.assemble(lesson).cells[-2:]
+    assert asks.source == 'exercises.predict("sum")'
+    assert asks.metadata == {}
+    assert reveals.source == told
+    assert reveals.metadata["tags"] == ["hide-input"]
+    assert reveals.metadata["jupyter"]["outputs_hidden"]
 
 
 def test_what_a_check_finds_in_a_given_bug_is_folded(lesson):

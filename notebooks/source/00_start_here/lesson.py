@@ -87,10 +87,7 @@ print(translator.translate(sentence))
 # *En manteau rouge* is literally "in coat red", without an article. Before the model writes a word, it divides its
 # attention among the French words. Each of them has a **weight**, its share of the attention, and the weights sum to 1.
 
-# %%
-exercises.predict("where_an_article_looks")
-
-# %% tags=["hide-input"]
+# %% tags=["prediction", "hide-input"]
 # The weights of the last layer.
 attended = translator.attend(sentence)
 weights, _, read = attended.maps["cross"]  # (layers, heads, T, S)
@@ -181,10 +178,7 @@ print(translator.translate(yours))
 # %% [markdown]
 # Here are three odd sentences. Can you guess what the model will make of them?
 
-# %%
-exercises.predict("a_word_is_missing")
-
-# %% tags=["hide-input"]
+# %% tags=["prediction", "hide-input"]
 # The sentence without its dog.
 odd = "Un court dans la neige avec un bâton."
 found = translator.translate(odd)
@@ -198,10 +192,7 @@ likeliest = translator.trace(odd).candidates[1][:4]  # after "A"
 print("after A:", "  ".join(f"{c.token.strip('▁')} {c.probability:.0%}" for c in likeliest))
 assert likeliest[0].token == "▁dog" and likeliest[0].probability < 0.25
 
-# %%
-exercises.predict("a_pizza_that_eats")
-
-# %% tags=["hide-input"]
+# %% tags=["prediction", "hide-input"]
 # A pizza that eats.
 odd = "La pizza mange le chien."
 found = translator.translate(odd)
@@ -213,10 +204,7 @@ exercises.reveal(
 print(odd, "->", found)
 assert found == "The pizza is eating the dog."
 
-# %%
-exercises.predict("a_man_who_does_not_eat")
-
-# %% tags=["hide-input"]
+# %% tags=["prediction", "hide-input"]
 # A man who doesn't eat.
 odd = "L'homme ne mange pas de pizza."
 found = translator.translate(odd)

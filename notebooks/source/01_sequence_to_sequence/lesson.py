@@ -63,10 +63,7 @@ test = splits.test
 # through it). They think that teacher forcing is part of the loss. They believe that attention makes an RNN
 # parallel.
 
-# %%
-exercises.predict("a_clause_is_added")
-
-# %% tags=["hide-input", "nbval-ignore-output"]
+# %% tags=["prediction", "hide-input", "nbval-ignore-output"]
 # Longer and longer sentences, and what becomes of their beginnings.
 growing = [
     ("le chat touche le lapin .", "the cat touches the rabbit ."),
@@ -357,10 +354,7 @@ theirs, their_loss = train_briefly(colleagues_version)
 print(f"the colleague's loss after {N_STEPS} steps: {their_loss:.2f}")
 notebook.claim(their_loss < 0.02)
 
-# %%
-exercises.predict("too_good_a_loss")
-
-# %% tags=["hide-input", "nbval-ignore-output"]
+# %% tags=["prediction", "hide-input", "nbval-ignore-output"]
 # What the colleague's model writes by itself.
 unseen = [p for p in test if len(p.source) <= 6][:20]
 by_them = theirs.translate([p.source for p in unseen])
@@ -469,10 +463,7 @@ notebook.tell(
 # particular words. Every relation, near or far, has to be packed into the same notes. Suppose we change exactly one
 # word. What happens to the translation of the others?
 
-# %%
-exercises.predict("one_colour_changes")
-
-# %% tags=["hide-input", "nbval-ignore-output"]
+# %% tags=["prediction", "hide-input", "nbval-ignore-output"]
 # One colour changes; which other words change with it?
 OTHER = {"rouge": "jaune", "jaune": "rouge", "rouges": "jaunes", "jaunes": "rouges"}
 NEW = {"rouge": "yellow", "rouges": "yellow", "jaune": "red", "jaunes": "red"}
@@ -815,11 +806,8 @@ for ids in batches(epochs=6):  # some seconds
     loss.backward()
     optimizer.step()
 
-# %%
-exercises.predict("never_seen_not_dull")
 
-
-# %% tags=["hide-input", "nbval-ignore-output"]
+# %% tags=["prediction", "hide-input", "nbval-ignore-output"]
 @torch.no_grad()
 def next_token(text):
     """Return the probability of every word after the text."""
@@ -982,11 +970,8 @@ def layers_needed(distance, kernel_size):
 
 exercises.check("layers_needed", layers_needed)
 
-# %%
-exercises.predict("layers_to_32")
 
-
-# %% tags=["hide-input"]
+# %% tags=["prediction", "hide-input"]
 def layers_to_reach(distance, kernel_size, dilated):
     dilations = []
     while not dilations or sees(kernel_size, dilations, length=2 * distance + 2) <= distance:

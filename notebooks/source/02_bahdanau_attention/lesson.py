@@ -61,10 +61,7 @@ def exact_by_length(name):
 # network at once (it's one pair at a time) · the context is the sum of the weights (that sum is always 1) ·
 # attention removed the loop.
 
-# %%
-exercises.predict("long_sentences_with_attention")
-
-# %% tags=["hide-input", "nbval-ignore-output"]
+# %% tags=["prediction", "hide-input", "nbval-ignore-output"]
 # Both models on 600 sentences that they haven't seen.
 fixed, looking = toy_models.load_toy("gru"), toy_models.load_toy("additive")
 curves = {"looking back": exact_by_length("additive"), "fixed context": exact_by_length("gru")}
@@ -166,10 +163,7 @@ def additive_scores(query, keys, w_query, w_key, v):
 # A score can be wrong without anybody noticing. The code runs, and the weights still sum to 1. Let's make
 # such a mistake on purpose, on three source words with two numbers per state.
 
-# %%
-exercises.predict("without_the_decoder_state")
-
-# %% tags=["hide-input"]
+# %% tags=["prediction", "hide-input"]
 # Leave out each part of the score in turn, at two steps of the decoder.
 state = torch.tensor([1.0, 0.0])  # s: (D_h=2,)
 encoder_states = torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])  # h: (S=3, D_h=2)
@@ -267,11 +261,8 @@ class LookingDecoder(nn.Module):
 pair = next(p for p in splits.test if "rouge" in p.source and 7 <= len(p.source) <= 9)
 print(" ".join(pair.source), "→", " ".join(pair.target))
 
-# %%
-exercises.predict("where_the_noun_looks")
 
-
-# %% tags=["hide-input"]
+# %% tags=["prediction", "hide-input"]
 # The trained weights go into the decoder above.
 def with_trained_weights():
     """A `LookingDecoder` with what the course's model has learned."""
@@ -320,11 +311,7 @@ notebook.tell(
 # is called the **alignment error rate** (Och and Ney 2003). Remember that this model translates nearly every sentence
 # without a mistake.
 
-# %%
-exercises.predict("alignment_error_of_the_model")
-
-
-# %% tags=["hide-input", "nbval-ignore-output"]
+# %% tags=["prediction", "hide-input", "nbval-ignore-output"]
 # The maps of 200 test sentences against the true links.
 marked = splits.test[:200]
 

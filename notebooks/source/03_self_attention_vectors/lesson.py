@@ -124,11 +124,8 @@ notebook.tell(
     identical (0.996)."""
 )
 
-# %%
-exercises.predict("weight_on_river")
 
-
-# %% tags=["hide-input"]
+# %% tags=["prediction", "hide-input"]
 # The weights of bank, averaged over layers and heads.
 def weights_of_bank(text):
     """The tokens, and the mean share of bank's attention that each gets, in percent."""
@@ -355,10 +352,7 @@ notebook.tell(
     word's own vector. Lesson 07 builds that addition, the residual connection."""
 )
 
-# %%
-exercises.predict("a_shiny_car")
-
-# %% tags=["hide-input"]
+# %% tags=["prediction", "hide-input"]
 # The same car, with one more adjective in its sentence.
 shiny = torch.tensor([0.0, 1, 0, 0, 0])  # an adjective, nothing about size or redness
 longer = torch.cat([x[:3], shiny[None], x[3:]])
@@ -537,10 +531,7 @@ notebook.tell(
 # English adjectives have no gender. Translate the sentences, change nothing else, and train again. Can the model
 # still tell what size and colour the *car* is in *the small green car hides the big black tree*?
 
-# %%
-exercises.predict("with_a_second_noun")
-
-# %% tags=["hide-input", "nbval-ignore-output"]
+# %% tags=["prediction", "hide-input", "nbval-ignore-output"]
 # English sentences; and French ones for a head that weighs all nine words alike.
 share_of_english = 100 * sum(learn_to_look(seed, french=False)[0] for seed in range(5)) / 5
 share_of_even = 100 * sum(learn_to_look(seed, even=True)[0] for seed in range(5)) / 5

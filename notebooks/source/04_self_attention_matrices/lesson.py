@@ -201,11 +201,8 @@ def scaled_scores(query, key):
 # and sixteen keys, compute the scores, apply a softmax. With 4 entries per vector the weights come out nicely spread,
 # with 43% on the strongest key, on average. What if the vectors have 512 entries, as many as model B's?
 
-# %%
-exercises.predict("share_of_the_strongest")
 
-
-# %% tags=["hide-input"]
+# %% tags=["prediction", "hide-input"]
 # the measurement: click to see it
 def strongest(d_k, scale, draws=2000, n_keys=16):
     """Average share of the strongest key, and how much it can still be moved."""
@@ -284,10 +281,7 @@ if score.__name__ != "<lambda>":  # not the switch
 # %% [markdown]
 # So far every model has trained for 80 steps. Let's leave model B to train for 400, still without the division.
 
-# %%
-exercises.predict("model_b_after_400_steps")
-
-# %% tags=["hide-input", "nbval-ignore-output"]
+# %% tags=["prediction", "hide-input", "nbval-ignore-output"]
 # the training: click to see it
 patient = exam(divided_by(1), 400)
 too_small = exam(divided_by(WIDTH), 160)
@@ -360,11 +354,8 @@ def before_softmax(x):
 # %% [markdown]
 # To test both versions, we change the *last* of four words. The first three outputs shouldn't notice.
 
-# %%
-exercises.predict("which_mask_leaks")
 
-
-# %% tags=["hide-input"]
+# %% tags=["prediction", "hide-input"]
 # the test: click to see it
 def moved(attend):
     notebook.set_seed(0)
@@ -420,11 +411,8 @@ def scaled_dot_product_attention(query, key, value, mask=None):
 # translator and let it read twenty captions of different lengths. Then we'll break the attention in two ways. The
 # first leaves out the square root, and the second lets the mask act after the softmax.
 
-# %%
-exercises.predict("which_break_costs_more")
 
-
-# %% tags=["hide-input"]
+# %% tags=["prediction", "hide-input"]
 # two broken versions, and the translator on these functions
 def undivided(query, key, value, mask=None):
     return attention.scaled_dot_product_attention(
@@ -588,11 +576,8 @@ exercises.quiz("how_many_scores")
 # The function below runs without an error, and its author is pleased with a very low training loss. The print-out
 # shows the weights of four words.
 
-# %% tags=["hide-input"]
-exercises.heading("suspiciously_good")
 
-
-# %%
+# %% tags=["exercise"]
 def suspiciously_good(query, key, value):
     """(T, K), (T, K), (T, D_v) -> context (T, D_v), weights (T, T)"""
     scores = query @ key.T / math.sqrt(query.shape[-1])
@@ -601,13 +586,10 @@ def suspiciously_good(query, key, value):
     return weights @ value, weights
 
 
-# %% tags=["hide-input"]
+# %% tags=["trial", "hide-input"]
 notebook.set_seed(3)
 exercises_input = torch.randn(3, 4, 8).unbind(0)
 print(suspiciously_good(*exercises_input)[1].round(decimals=2))
-
-# %% tags=["hide-input"]
-exercises.check("suspiciously_good", suspiciously_good)
 
 # %%
 exercises.quiz("cheaper_than_recurrence", "empty_row")
@@ -690,11 +672,8 @@ assert (F.scaled_dot_product_attention(q_1, k_1, k_1, attn_mask=nothing) == 0).a
 # PyTorch can count the multiplications in the formula's two matrix products. How does their number grow with the length
 # of the text?
 
-# %%
-exercises.predict("twice_the_length")
 
-
-# %% tags=["hide-input"]
+# %% tags=["prediction", "hide-input"]
 # the count: click to see it
 def multiplications(function):
     with FlopCounterMode(display=False) as counter:

@@ -87,10 +87,7 @@ def train_reverser(positions, steps=200):
 # adding costs nothing. Somebody will ask: "Why 10000?" (so that the slowest wave is longer than any sentence;
 # it's a choice, and models for long texts use larger numbers).
 
-# %%
-exercises.predict("reverse_without_positions")
-
-# %% tags=["hide-input", "nbval-ignore-output"]
+# %% tags=["prediction", "hide-input", "nbval-ignore-output"]
 # the training: click to see it
 without_positions = train_reverser(None)
 exercises.reveal("reverse_without_positions", measured=without_positions)
@@ -227,11 +224,8 @@ notebook.tell(
 # encoding of 7 has to be above the threshold, and its dot product with every other encoding below. We look for the
 # best vector three times, with 64 positions encoded as $p/T$, as rows of sinusoids, and as one-hot vectors.
 
-# %%
-exercises.predict("is_it_position_seven")
 
-
-# %% tags=["hide-input"]
+# %% tags=["prediction", "hide-input"]
 # the measurement: click to see it
 def best_question(encoding, wanted=7):
     """Fit one vector and threshold for "is p = 7?"; return the score of every position."""
@@ -305,10 +299,7 @@ notebook.figure(
 # Attention compares vectors by their dot product, and now the vectors contain positions. What does the dot product
 # of two rows of the table depend on?
 
-# %%
-exercises.predict("dot_product_of_positions")
-
-# %% tags=["hide-input"]
+# %% tags=["prediction", "hide-input"]
 # the measurement: click to see it
 exact = sinusoidal_positions(64, 64).double()
 products = exact @ exact.T  # (64, 64)
@@ -381,11 +372,8 @@ add = exercises.mine("add_positions")  # yours, once it has passed
 words = torch.randn(600, 512) / math.sqrt(512)
 sums = add(words[:, None].expand(600, 40, 512), sinusoidal_positions(40, 512))  # (600, 40, 512)
 
-# %%
-exercises.predict("reading_the_position_back")
 
-
-# %% tags=["hide-input"]
+# %% tags=["prediction", "hide-input"]
 # the measurement: click to see it
 def read_back(x, labels, train):
     """Fit a linear map from vectors to one-hot labels; return its accuracy on the rest."""
@@ -458,10 +446,7 @@ turned_queries = rotate_positions(query.expand(50, 64))  # the same query at 50 
 turned_keys = rotate_positions(key.expand(50, 64))
 scores = turned_queries @ turned_keys.T  # (50, 50)
 
-# %%
-exercises.predict("rotary_scores")
-
-# %% tags=["hide-input"]
+# %% tags=["prediction", "hide-input"]
 # the measurement: click to see it
 equal = abs(scores[10, 7] - scores[40, 37]) < 1e-3
 mirrored = abs(scores[10, 7] - scores[7, 10]) < 1e-3

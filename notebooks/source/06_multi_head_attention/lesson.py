@@ -90,10 +90,7 @@ def in_words(index):
     return f"layer {index // 12 + 1}, head {index % 12 + 1}"
 
 
-# %%
-exercises.predict("both_at_once")
-
-# %% tags=["hide-input"]
+# %% tags=["prediction", "hide-input"]
 # the measurement: click to see it
 to_animal, to_tired = link(tired, "animal"), link(tired, "tired")
 both = torch.minimum(to_animal, to_tired)  # what a row gives to each of the two, at least
@@ -325,10 +322,7 @@ print(exercises.whose("split_heads", did="split"))
 # %% [markdown]
 # Why take two steps? A single `all_queries.reshape(1, 2, 6, 4)` returns the right shape as well.
 
-# %%
-exercises.predict("torn_split")
-
-# %% tags=["hide-input"]
+# %% tags=["prediction", "hide-input"]
 # the measurement: click to see it
 labelled = (10 * torch.arange(1, 7)[:, None] + torch.arange(1, 9))[None]  # 34: word 3, column 4
 second = labelled.reshape(1, 2, 6, 4)[0, 1]
@@ -537,10 +531,7 @@ notebook.tell(
 #
 # *The animal didn't cross the street because it was too **wide**.*
 
-# %%
-exercises.predict("when_the_street_is_too_wide")
-
-# %% tags=["hide-input"]
+# %% tags=["prediction", "hide-input"]
 # the measurement: click to see it
 animal_head = divmod(to_animal.argmax().item(), 12)
 tired_head = divmod(to_tired.argmax().item(), 12)
@@ -620,10 +611,7 @@ notebook.figure(
 # how much worse the translator then predicts the English captions. With all heads on, the loss is about 0.4 **nats**
 # (lesson 01's unit) per token.
 
-# %%
-exercises.predict("a_sharp_head")
-
-# %% tags=["nbval-ignore-output", "hide-input"]
+# %% tags=["prediction", "nbval-ignore-output", "hide-input"]
 # the measurement: click to see it
 moved = change[6 + row, head].item()
 size = "nothing" if abs(moved) < 0.01 else "some" if moved < 0.1 * whole else "much"
@@ -736,11 +724,8 @@ def one_unit_each(scores, values):
 # zero, which makes all scores equal. Every word should then become the average of the sentence, and every printed
 # row should read 1, 2, 3, 4.
 
-# %% tags=["hide-input"]
-exercises.heading("mixed_up_heads")
 
-
-# %%
+# %% tags=["exercise"]
 def mixed_up_heads(x, w_q, w_k, w_v, n_heads):
     """x (B, T, D), weights (D, D) -> the heads' contexts side by side (B, T, D)"""
     query, key, value = (
@@ -751,14 +736,11 @@ def mixed_up_heads(x, w_q, w_k, w_v, n_heads):
     return context.reshape(x.shape)
 
 
-# %% tags=["hide-input"]
+# %% tags=["trial", "hide-input"]
 averages = torch.tensor([1.0, 2.0, 3.0, 4.0])
 offsets = torch.tensor([-3.0, -1.0, 1.0, 3.0])[:, None]
 zero = torch.zeros(4, 4)
 print(mixed_up_heads((averages + offsets)[None], zero, zero, torch.eye(4), 2)[0].round(decimals=2))
-
-# %% tags=["hide-input"]
-exercises.check("mixed_up_heads", mixed_up_heads)
 
 
 # %% tags=["exercise"]
@@ -919,10 +901,7 @@ assert accuracy[animal_head] < 0.75 and both_nouns[animal_head] > 0.5
 # reasons will show how much: *thirsty, lazy, sick, shy* for the animal, and *icy, steep, crowded, slippery* for the
 # place.
 
-# %%
-exercises.predict("other_reasons")
-
-# %% tags=["hide-input"]
+# %% tags=["prediction", "hide-input"]
 others = {"thirsty": 0, "lazy": 0, "sick": 0, "shy": 0}
 others |= {"icy": 1, "steep": 1, "crowded": 1, "slippery": 1}
 again_by_reason, _ = antecedents(others)
@@ -1015,10 +994,7 @@ assert jobs["previous word"].max() > 0.9 and jobs["previous word"].argmax() < 12
 #
 # ### Eighteen heads at once
 
-# %%
-exercises.predict("eighteen_heads")
-
-# %% tags=["nbval-ignore-output", "hide-input"]
+# %% tags=["prediction", "nbval-ignore-output", "hide-input"]
 cheapest = change.flatten().argsort()[:18].tolist()
 with ExitStack() as stack:
     for i, (_, layer) in enumerate(layers):

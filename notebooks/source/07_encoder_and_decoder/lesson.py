@@ -66,11 +66,7 @@ def own_share(x):
     return (own.norm() / x.norm()).item()
 
 
-# %%
-exercises.predict("attention_alone")
-
-
-# %% tags=["hide-input", "nbval-ignore-output"]
+# %% tags=["prediction", "hide-input", "nbval-ignore-output"]
 # Twelve layers of attention, measured after each.
 @torch.no_grad()
 def through(layers, x, path):
@@ -134,10 +130,7 @@ notebook.picture("whole_architecture")
 # Put such a path around each of twelve layers, and the words stay different for far longer. But what happens to the
 # size of their vectors?
 
-# %%
-exercises.predict("size_after_twelve")
-
-# %% tags=["hide-input", "nbval-ignore-output"]
+# %% tags=["prediction", "hide-input", "nbval-ignore-output"]
 # The same twelve layers, each with a path around it.
 shares_with, sizes_with = through(layers, words, path=True)
 largest = sizes_with[12]
@@ -316,10 +309,7 @@ notebook.claim(apart < 1e-4 and translate_from(memory) == translator.translate(C
 # %% [markdown]
 # Now break it. We take one thing away from every layer of this trained encoder and leave everything else alone.
 
-# %%
-exercises.predict("what_it_survives")
-
-# %% tags=["hide-input"]
+# %% tags=["prediction", "hide-input"]
 # Four broken encoders, each with something missing from every layer.
 plain = exercises.reference("residual_pre_norm")
 ffn, layer_norm_of = exercises.reference("feed_forward"), exercises.reference("layer_norm")
@@ -532,10 +522,7 @@ notebook.picture("three_uses_of_attention")
 # %%
 exercises.quiz("memory_shape")
 
-# %%
-exercises.predict("keys_from_memory")
-
-# %% tags=["hide-input"]
+# %% tags=["prediction", "hide-input"]
 # The keys of each cross-attention, computed from the memory.
 tgt_ids = torch.tensor([[1, 20, 21, 22]])
 with torch.no_grad():
@@ -669,11 +656,8 @@ print(exercises.whose("decoder_mask"))
 # the two tests underneath. The first test changes the *last* of four target words and prints which outputs move. The
 # second replaces the memory with zeros and asks whether different targets still lead to different outputs.
 
-# %% tags=["hide-input"]
-exercises.heading("leaky_decoder")
 
-
-# %%
+# %% tags=["exercise"]
 def leaky_decoder(x, memory, self_attention, cross_attention, feed_forward):
     """x (B, T, D), memory (B, S, D), three functions -> (B, T, D)"""
     x = x + self_attention(x, x, x, None)
@@ -681,7 +665,7 @@ def leaky_decoder(x, memory, self_attention, cross_attention, feed_forward):
     return x + feed_forward(x)
 
 
-# %% tags=["hide-input"]
+# %% tags=["trial", "hide-input"]
 notebook.set_seed(0)
 own_attention, cross_attention = MultiHeadAttention(16, 4), MultiHeadAttention(16, 4)
 sublayers = (
@@ -700,9 +684,6 @@ try:
     print("with an empty memory, targets differ:", not torch.allclose(*empty))
 except Exception as error:  # a function half mended
     print(f"the two tests can't run yet: {error}")
-
-# %% tags=["hide-input"]
-exercises.check("leaky_decoder", leaky_decoder)
 
 # %% [markdown]
 # ### Every shape on the way
@@ -727,10 +708,7 @@ ShapeTracer(load_translator())
 # The paper's base model has $D = 512$, six layers on each side, 8 heads and $F = 2048$. One vocabulary of about
 # 37,000 tokens serves both languages, and one embedding matrix serves the source, the target and the output.
 
-# %%
-exercises.predict("parameters_of_base")
-
-# %% tags=["hide-input"]
+# %% tags=["prediction", "hide-input"]
 config = TransformerConfig(
     src_vocab_size=37_000, tgt_vocab_size=37_000, share_vocabulary=True, norm_first=False
 )
@@ -799,11 +777,8 @@ if complete(large_steps, 4):
 # How large is the gradient in the early layers of a stack, and how large in the late ones? We send one batch through
 # twelve fresh layers and back, and measure the gradient's length at the first feed-forward matrix of every layer.
 
-# %%
-exercises.predict("larger_gradient")
 
-
-# %% tags=["hide-input", "nbval-ignore-output"]
+# %% tags=["prediction", "hide-input", "nbval-ignore-output"]
 class Bare(nn.Module):
     """An encoder layer without its paths: Sublayer(LayerNorm(x)), or LayerNorm(Sublayer(x))."""
 

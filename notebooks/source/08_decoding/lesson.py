@@ -220,11 +220,8 @@ notebook.tell(
 # To find out, we train three tiny models to predict the throws of a 20-sided *die*. One model has mask and shift, one
 # lacks the mask, and one lacks the shift.
 
-# %%
-exercises.predict("loss_on_dice")
 
-
-# %% tags=["hide-input"]
+# %% tags=["prediction", "hide-input"]
 # Three tiny models, two seeds each.
 def train_on_dice(shift, mask, seed, sides=20, length=8, width=32, n_steps=70):
     """Train a one-layer decoder to predict dice; return its loss in the last ten steps."""
@@ -274,11 +271,8 @@ notebook.tell(
 # The loss below trains a masked decoder to do the wrong thing. The cell underneath tries it on two decoders, one that
 # only repeats its inputs and one that predicts every next token perfectly.
 
-# %% tags=["hide-input"]
-exercises.heading("next_token_loss")
 
-
-# %%
+# %% tags=["exercise"]
 def next_token_loss(decode, ids):
     """decode: inputs (B, T) -> logits (B, T, V); ids (B, T + 1) -> mean loss"""
     inputs, targets = ids[:, :-1], ids[:, :-1]
@@ -286,7 +280,7 @@ def next_token_loss(decode, ids):
     return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
 
 
-# %% tags=["hide-input"]
+# %% tags=["trial", "hide-input"]
 some_ids = torch.tensor([[1, 5, 3, 8, 4, 2]])
 for name, says in [
     ("repeats its inputs", some_ids[:, :-1]),
@@ -297,9 +291,6 @@ for name, says in [
         print(f"a decoder that {name}: loss {loss:.2f}")
     except Exception as error:  # a function half mended
         print(f"a decoder that {name}: {error}")
-
-# %% tags=["hide-input"]
-exercises.check("next_token_loss", next_token_loss)
 
 # %%
 with torch.inference_mode():
@@ -422,11 +413,8 @@ assert abs(translator.card["test_bleu_beam_4"] - 53.5) < 0.05
 # often sure of itself: at half of the positions, its best token has a probability of 90% or more. What could go
 # wrong?
 
-# %%
-exercises.predict("captions_with_a_rare_token")
 
-
-# %% tags=["hide-input", "nbval-ignore-output"]
+# %% tags=["prediction", "hide-input", "nbval-ignore-output"]
 # Ten runs over the twenty captions, drawing every token.
 @torch.inference_mode()
 def sampled(seed, **options):
@@ -520,11 +508,8 @@ print(exercises.whose("top_k_filter", did="filtered"))
 # The mask comes to the rescue. An old position never attends to a new one, so its keys and values can't change. We
 # keep them in a **key–value cache**, where the keys and values of the encoder's output are stored as well.
 
-# %%
-exercises.predict("what_the_cache_saves")
 
-
-# %% tags=["hide-input", "nbval-ignore-output"]
+# %% tags=["prediction", "hide-input", "nbval-ignore-output"]
 @torch.inference_mode()
 def timed(n_tokens, cached):
     step = model.decoder_step(batch[:2], cached=cached)
@@ -667,10 +652,7 @@ def top_p_filter(logits, p):
 # Your filter now meets *A little girl in a red coat is playing with a black dog.* The model is about as sure of
 # *red* as it is of the full stop at the end, which has 92% of the probability.
 
-# %%
-exercises.predict("kept_at_the_full_stop")
-
-# %% tags=["hide-input"]
+# %% tags=["prediction", "hide-input"]
 # Your filter at every position of the caption.
 girl, girl_english = CAPTIONS[0]
 girl_ids = tokenizer.encode(girl_english, eos=True)

@@ -97,10 +97,7 @@ logits, targets, curve, model = train_briefly(mean_of_all_positions)
 right = logits.argmax(-1) == targets  # (B, T)
 print(f"loss {mean_of_all_positions(logits, targets):.1f}, right at {right.float().mean():.0%}")
 
-# %%
-exercises.predict("share_of_real_words")
-
-# %% tags=["hide-input"]
+# %% tags=["prediction", "hide-input"]
 # The real tokens alone, and a translation.
 real = targets != PAD
 of_the_real = right[real].float().mean().item()
@@ -189,10 +186,7 @@ print(exercises.whose("token_losses", did="computed"))
 # five tokens of *i am a student* `<eos>`. Model A is careful and assigns 0.6 to the right token every time. Model B
 # is bold. It assigns 0.9 to the right token four times, and 0.01 once.
 
-# %%
-exercises.predict("bold_or_careful")
-
-# %% tags=["hide-input"]
+# %% tags=["prediction", "hide-input"]
 # The two sums, token by token.
 careful = torch.tensor([0.6] * 5)
 bold = torch.tensor([0.9, 0.9, 0.9, 0.9, 0.01])
@@ -233,10 +227,7 @@ print(f"log V = {log_v:.2f}, unigram entropy = {unigram:.2f}")
 # that with words, so the first line of the log already told us that something else was being counted. The course's
 # toy Transformer was trained with an honest log. Where does that log begin?
 
-# %%
-exercises.predict("first_loss_of_a_transformer")
-
-# %% tags=["hide-input"]
+# %% tags=["prediction", "hide-input"]
 logs = {
     name: toy_models.load_toy(name).card["losses"][:1900] for name in ("additive", "transformer")
 }
@@ -332,11 +323,7 @@ assert abs(F.cross_entropy(perfect, torch.tensor([7])) - (math.log(4000) - 1)) <
 # by an amount that the **learning rate** sets. But where plain gradient descent uses each gradient as it is, Adam
 # averages the recent ones and divides by a running estimate of their size.
 
-# %%
-exercises.predict("harm_of_counting_padding")
-
-
-# %% tags=["hide-input", "nbval-ignore-output"]
+# %% tags=["prediction", "hide-input", "nbval-ignore-output"]
 # Two losses, three seeds, measured on real words.
 measures = {
     "counted": mean_of_all_positions,
@@ -393,10 +380,7 @@ def training_step(model, optimiser, src_ids, tgt_ids):
 # as above, or at the beginning of the next. What if it forgets? We let a tiny Transformer learn *je suis étudiant* by
 # heart, with and without clearing.
 
-# %%
-exercises.predict("gradients_never_cleared")
-
-# %% tags=["hide-input"]
+# %% tags=["prediction", "hide-input"]
 # Cleared or not, three seeds each.
 vocabulary = ["a", "am", "i", "thanks", "student", "<eos>"]
 wanted = ["i", "am", "a", "student", "<eos>"]
@@ -648,11 +632,8 @@ for side in ("source", "target"):
 # The loss below was meant to ignore padding, but its value is far too low. The cell underneath tries it on a model
 # that puts nearly all of its probability on a *wrong* word. The print-out holds a clue to each of the two mistakes.
 
-# %% tags=["hide-input"]
-exercises.heading("flattering_loss")
 
-
-# %%
+# %% tags=["exercise"]
 def flattering_loss(log_probs, targets, pad_id):
     """(B, T, V), (B, T), an id -> one number, the mean over real tokens"""
     picked = log_probs.amax(-1)  # (B, T)
@@ -660,7 +641,7 @@ def flattering_loss(log_probs, targets, pad_id):
     return -(picked * real).mean()
 
 
-# %% tags=["hide-input"]
+# %% tags=["trial", "hide-input"]
 sure = torch.full((1, 3, 6), -4.0)
 sure[..., 5] = 2.0
 for extra in (0, 6):
@@ -670,9 +651,6 @@ for extra in (0, 6):
         0,
     )
     print(f"sure of a wrong word, {extra} columns of padding: {found:.3f} nats")
-
-# %% tags=["hide-input"]
-exercises.check("flattering_loss", flattering_loss)
 
 
 # %% tags=["exercise"]
@@ -684,10 +662,7 @@ def smooth_targets(targets, vocab_size, epsilon):
 # %% [markdown]
 # The paper's vocabulary had about 37,000 entries. How low can a loss get with smoothed targets?
 
-# %%
-exercises.predict("floor_of_smoothing")
-
-# %% tags=["hide-input"]
+# %% tags=["prediction", "hide-input"]
 # The entropy of your smoothed target.
 target = exercises.mine("smooth_targets")(torch.tensor([0]), 37_000, 0.1)[0].double()
 floor = -(target * target.log()).sum().item()
@@ -712,10 +687,7 @@ exercises.quiz("smoothed_target")
 #
 # The paper's training ended at step 100,000.
 
-# %%
-exercises.predict("rate_at_the_end")
-
-# %% tags=["hide-input"]
+# %% tags=["prediction", "hide-input"]
 # Your schedule with the paper's numbers.
 steps = range(100, 100_001, 100)
 rates = [exercises.reference("warmup_rate")(s, 512, 4000) for s in steps]

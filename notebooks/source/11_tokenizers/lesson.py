@@ -66,10 +66,7 @@ torch.set_num_threads(1)
 # **What people get wrong.** They take the runner-up pair without counting again. They think that every piece has a
 # meaning, that a masked position costs nothing, or that the tokenizer is trained together with the model.
 
-# %%
-exercises.predict("pieces_of_strawberry")
-
-# %% tags=["hide-input"]
+# %% tags=["prediction", "hide-input"]
 berries = ["strawberry", "blueberry", "raspberry", "gooseberry"]
 pieces_of = {word: minilm.tokens(word)[1:-1] for word in berries}
 numbers_of = {word: minilm.encode([word])[0, 1:-1].tolist() for word in berries}
@@ -147,10 +144,7 @@ assert 20 < share < 30 and 1.5 < per_word < 2.5
 # several pieces, and single letters cover whatever is left. How many pieces should there be? With more pieces, a text
 # needs fewer tokens, but each token costs more, because the model's last layer has one row per piece (lesson 08).
 
-# %%
-exercises.predict("cheapest_vocabulary")
-
-# %% tags=["hide-input", "nbval-ignore-output"]
+# %% tags=["prediction", "hide-input", "nbval-ignore-output"]
 largest = BytePairTokenizer.train(tales[:2_400_000].split("\n"), 16_000)
 sizes = [500, 1_000, 2_000, 8_000, 16_000]
 n_words = len(unseen.split())
@@ -215,10 +209,7 @@ assert per_token[16_000][1] / per_token[16_000][0] > 0.5
 #
 # </details>
 
-# %%
-exercises.predict("second_merge")
-
-# %% tags=["hide-input"]
+# %% tags=["prediction", "hide-input"]
 four_words = ["hat"] * 5 + ["that"] * 4 + ["chat"] * 3 + ["cat"] * 2
 first_two = list(BytePairs.train(four_words, 258).ranks)
 assert first_two[0] == (b"a", b"t")
@@ -391,10 +382,7 @@ def pad_and_mask(rows, pad_id):
 print(PARAGRAPH["English"][:101], "…\n")
 print(PARAGRAPH["Hindi"][:90], "…")
 
-# %%
-exercises.predict("hindi_tokens")
-
-# %% tags=["hide-input", "nbval-ignore-output"]
+# %% tags=["prediction", "hide-input", "nbval-ignore-output"]
 translator = load_translator()
 cutters = {
     "characters": list,
@@ -520,11 +508,8 @@ exercises.quiz("shape_of_a_batch", "three_recipes", "what_bytes_promise", "shrin
 # The function below cuts a word into byte pairs. It cuts *wolf* correctly but fails on other words, because it has
 # two mistakes. In the table under it, ▁ stands for the space in front of the word.
 
-# %% tags=["hide-input"]
-exercises.heading("impatient_cut")
 
-
-# %%
+# %% tags=["exercise"]
 def impatient_cut(ids, merges):
     """ids of bytes, {(left, right): new id}, smaller = learned earlier -> ids of pieces"""
     known = [pair for pair in zip(ids, ids[1:]) if pair in merges]
@@ -535,7 +520,7 @@ def impatient_cut(ids, merges):
     return ids
 
 
-# %% tags=["hide-input"]
+# %% tags=["trial", "hide-input"]
 id_merges = {
     (pieces.ids[left], pieces.ids[right]): pieces.ids[left + right] for left, right in pieces.ranks
 }
@@ -548,9 +533,6 @@ notebook.table(
     [(word, *map(named, cuts)) for word, cuts in both_cuts.items()],
     ["word", "as in training", "the function above"],
 )
-
-# %% tags=["hide-input"]
-exercises.check("impatient_cut", impatient_cut)
 
 
 # %% tags=["exercise"]

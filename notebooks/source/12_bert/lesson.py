@@ -198,10 +198,7 @@ def plural_share(probabilities):
 gaps = "the ___ behind the house sings .", "the ___ behind the house sing ."
 before = [fill(fresh_bert().eval(), gap) for gap in gaps]
 
-# %%
-exercises.predict("woman_or_women")
-
-# %% tags=["hide-input", "nbval-ignore-output"]
+# %% tags=["prediction", "hide-input", "nbval-ignore-output"]
 small_bert = fresh_bert()
 losses = learn_to_fill(small_bert)
 after = [fill(small_bert, gap) for gap in gaps]
@@ -288,10 +285,7 @@ print("hidden", tuple(hidden.shape), " [CLS]", tuple(cls.shape), " pooled", tupl
 # and train a logistic regression on its vectors. That's just a linear layer with a softmax. We do this eight times,
 # each time on a new random draw of 5,000 reviews.
 
-# %%
-exercises.predict("which_pooling")
-
-# %% tags=["hide-input"]
+# %% tags=["prediction", "hide-input"]
 frozen = compared["frozen"]
 at_5000 = {name: average(frozen[name]["5000"]) for name in frozen}
 exercises.reveal(
@@ -317,10 +311,7 @@ assert at_5000["mean"] > max(at_5000["cls"], at_5000["pooler"]) + 0.03
 # word occurs and 0 if it doesn't. Trained on these numbers for the same 50 reviews, a classifier reaches 55%, hardly
 # better than guessing. What if both methods are given 5,000 reviews?
 
-# %%
-exercises.predict("words_or_vectors")
-
-# %% tags=["hide-input"]
+# %% tags=["prediction", "hide-input"]
 at_50 = frozen["mean"]["50"]
 assert round(100 * average(at_50)) == 62
 sizes = [50, 500, 5000]
@@ -439,10 +430,7 @@ for epoch in range(PASSES):
 # reviews. LoRA trains 664,322 parameters, the classifier on frozen vectors only 770. How many reviews does LoRA need
 # to get ahead?
 
-# %%
-exercises.predict("lora_from_fifty")
-
-# %% tags=["hide-input", "nbval-ignore-output"]
+# %% tags=["prediction", "hide-input", "nbval-ignore-output"]
 scores = {name: frozen[name] for name in ("words", "mean")}
 curve = compared["curve"]["runs"]
 scores["lora"] = {n: [run["accuracy"] for run in runs] for n, runs in curve.items()}
@@ -640,10 +628,7 @@ assert transfer > 0.75
 # own model recognises padding by its id. For this experiment we switch that off and pad to 512 tokens, the most that
 # BERT can read.
 
-# %%
-exercises.predict("labels_without_a_mask")
-
-# %% tags=["hide-input", "nbval-ignore-output"]
+# %% tags=["prediction", "hide-input", "nbval-ignore-output"]
 chosen = [review.text for review in test[:20]]
 ids = minilm.encode(chosen)
 padded = F.pad(ids, (0, 512 - ids.shape[1]))

@@ -56,10 +56,7 @@ reader = load_reader()
 # %%
 exercises.warm_up(13)
 
-# %%
-exercises.predict("jim_henson")
-
-# %% tags=["hide-input", "nbval-ignore-output"]
+# %% tags=["prediction", "hide-input", "nbval-ignore-output"]
 nonsense = "Jim Henson was a nice puppet."
 henson = reader.answer("Who was Jim Henson?", nonsense)
 words = normalise_answer(henson.text)
@@ -144,10 +141,7 @@ def retrieve(query, vectors, k):
 # counts shared words as well, but a rare word counts for more than *the*, each repetition of a word adds less than
 # the one before, and long paragraphs are penalised. Nothing in it has to be trained.
 
-# %%
-exercises.predict("words_or_meaning")
-
-# %% tags=["hide-input", "nbval-ignore-output"]
+# %% tags=["prediction", "hide-input", "nbval-ignore-output"]
 rare = bm25(asked, texts)
 together = standardised(similarity) + standardised(rare)
 lead = recall(similarity, 1) - recall(rare, 1)
@@ -211,10 +205,7 @@ OUR_QUESTIONS = [  # (which paragraph, question)
     (109, "Why do runners know this African country?"),
 ]
 
-# %%
-exercises.predict("in_other_words")
-
-# %% tags=["hide-input", "nbval-ignore-output"]
+# %% tags=["prediction", "hide-input", "nbval-ignore-output"]
 our_right = [place for place, _ in OUR_QUESTIONS]
 our_asked = [question for _, question in OUR_QUESTIONS]
 our_similarity = minilm.sentence_vectors(our_asked, quick=True) @ text_vectors.T
@@ -283,10 +274,7 @@ notebook.figure(
 # To read an answer off the logits, leave out [CLS], [SEP] and the question, then take the best start and the best
 # end. Let's try that on 120 of XQuAD's questions, drawn at random. The reader is always given the right paragraph.
 
-# %%
-exercises.predict("two_argmaxes")
-
-# %% tags=["hide-input", "nbval-ignore-output"]
+# %% tags=["prediction", "hide-input", "nbval-ignore-output"]
 sample = sorted(random.Random(0).sample(range(len(questions)), 120))
 LONGEST = 20  # tokens of an answer
 already = {}
@@ -417,10 +405,7 @@ ask("What did the medical faculty in Paris blame for the plague?")
 # %% tags=["hide-input", "nbval-ignore-output"]
 print(f"F1 in the right paragraph: {100 * mean(answer_f1, careful, sample):.0f}")
 
-# %%
-exercises.predict("a_wrong_paragraph")
-
-# %% tags=["hide-input", "nbval-ignore-output"]
+# %% tags=["prediction", "hide-input", "nbval-ignore-output"]
 found = together.argmax(-1).tolist()
 others = together.clone()
 others[torch.arange(len(right)), right] = -math.inf
@@ -537,11 +522,8 @@ def recall_at_k(similarity, right, k):
 # The function below looks for the best span. It uses the mask `in_text` and takes one argmax over all pairs, but it
 # still points at strange places. We try it on two made-up sets of logits.
 
-# %% tags=["hide-input"]
-exercises.heading("best_span")
 
-
-# %%
+# %% tags=["exercise"]
 def best_span(start_logits, end_logits, in_text, max_len):
     """logits (S,), in_text (S,) bool -> [start, end], both included"""
     scores = start_logits[:, None] + end_logits[None, :]  # (S, S)
@@ -550,7 +532,7 @@ def best_span(start_logits, end_logits, in_text, max_len):
     return [best // len(scores), best % len(scores)]
 
 
-# %% tags=["hide-input"]
+# %% tags=["trial", "hide-input"]
 made_up = ["[CLS]", "who", "built", "it", "?", "[SEP]"]
 made_up += ["it", "was", "built", "by", "hand", ".", "[SEP]"]
 in_made_up = torch.tensor([False] * 6 + [True] * 6 + [False])
@@ -561,9 +543,6 @@ for high_start, high_end in (({1: 6.0, 9: 5.0}, {10: 5.0}), ({10: 6.0, 9: 4.0}, 
             logits[place] = logit
     first, last = best_span(start, end, in_made_up, 4)
     print(f"from token {first:>2}, {made_up[first]!r}, to token {last:>2}, {made_up[last]!r}")
-
-# %% tags=["hide-input"]
-exercises.check("best_span", best_span)
 
 # %% [markdown]
 # MiniLM's table of positions ends at 512, so a longer text has to be read in parts. If the parts overlap far enough,
@@ -596,10 +575,7 @@ exercises.quiz("a_reader_for_contracts")
 # Can you tell from that score when there's no answer? We take 80 questions with an answer and 80 without, from two
 # articles that the reader wasn't trained on.
 
-# %%
-exercises.predict("does_the_score_know")
-
-# %% tags=["hide-input", "nbval-ignore-output"]
+# %% tags=["prediction", "hide-input", "nbval-ignore-output"]
 held_out = squad("validation")
 draw = random.Random(1)
 with_answer = draw.sample([q for q in held_out if q.answers], 80)

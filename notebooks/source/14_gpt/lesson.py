@@ -210,10 +210,7 @@ assert max(long["losses"]["one head"]) < by_last_letter + 0.03
 # What if we split this head into four? The number of parameters doesn't change, because each head is only a quarter as
 # wide. But each head then has to tell 50 letters apart with 16 numbers instead of 64.
 
-# %%
-exercises.predict("four_narrow_heads")
-
-# %% tags=["hide-input", "nbval-ignore-output"]
+# %% tags=["prediction", "hide-input", "nbval-ignore-output"]
 four_heads = train_rung("four heads", train, len(letters))
 live["four heads"] = nats_per_letter(four_heads, validation)
 seeds = list(zip(stored["one head"], stored["four heads"], strict=True))
@@ -497,10 +494,7 @@ right = {
     for task, tries in TASKS.items()
 }
 
-# %%
-exercises.predict("which_task_it_learned")
-
-# %% tags=["hide-input", "nbval-ignore-output"]
+# %% tags=["prediction", "hide-input", "nbval-ignore-output"]
 grammar = right["his or her"] + right["one or many"]
 meaning = right["who is who"] + right["good or bad"]
 exercises.reveal(
@@ -610,11 +604,8 @@ exercises.quiz("compare_two_tokenizers")
 # It contains two mistakes. To make them visible, we use a toy model that counts. After every token, the toy predicts
 # that token plus one, so the function should continue 1, 2, 3 with 4, 5, 6, 7, 8.
 
-# %% tags=["hide-input"]
-exercises.heading("continue_story")
 
-
-# %%
+# %% tags=["exercise"]
 def continue_story(model, ids, n_tokens, max_len):
     """model: ids (1, T) -> logits (1, T, V); ids: a list. Returns a longer list."""
     ids = list(ids)
@@ -625,11 +616,8 @@ def continue_story(model, ids, n_tokens, max_len):
     return ids
 
 
-# %% tags=["hide-input"]
+# %% tags=["trial", "hide-input"]
 print("1, 2, 3 continued:", continue_story(lambda ids: F.one_hot(ids + 1, 20), [1, 2, 3], 5, 4)[3:])
-
-# %% tags=["hide-input"]
-exercises.check("continue_story", continue_story)
 
 # %%
 exercises.quiz("when_the_window_is_full")
@@ -751,10 +739,7 @@ notebook.claim(scores[1].max().item() > max(0.4, 2 * scores[0].max().item()))
 # off. We silence those heads of the second layer whose score is at least half the highest score, and measure the loss
 # again.
 
-# %%
-exercises.predict("without_the_copying_heads")
-
-# %% tags=["hide-input", "nbval-ignore-output"]
+# %% tags=["prediction", "hide-input", "nbval-ignore-output"]
 copying = (scores[1] > scores[1].max() / 2).nonzero().flatten().tolist()
 others = [head for head in range(4) if head not in copying][: len(copying)]
 layer = copier.layers[1].self_attention
@@ -845,10 +830,7 @@ print(f"L(N) = {e:.2f} + {a:.1f} / N^{alpha:.2f}")
 # A law without a floor would be simpler. On logarithmic axes it's a straight line. We fit one to the same five sizes.
 # Which of the two laws comes closer to the loss of the largest size?
 
-# %%
-exercises.predict("with_or_without_a_floor")
-
-# %% tags=["hide-input"]
+# %% tags=["prediction", "hide-input"]
 wide = largest["parameters"]
 grid = numpy.geomspace(n[0], wide)
 straight = numpy.polyfit(numpy.log(n), numpy.log(losses.mean(1)), 1)
@@ -917,10 +899,7 @@ for seed in (0, 2):
 # How much did the story model learn from Holmes, and how much did it forget? We compare the model with and without the
 # adapter on 6,000 letters of Holmes and 6,000 of fairy tales, none of them used in training.
 
-# %%
-exercises.predict("what_the_detective_forgets")
-
-# %% tags=["hide-input", "nbval-ignore-output"]
+# %% tags=["prediction", "hide-input", "nbval-ignore-output"]
 pages = {"Holmes": holmes_pages()[1][:6000], "fairy tales": stories("validation")[:6000]}
 both = {name: [t.bits_per_byte(text) for t in (story, detective)] for name, text in pages.items()}
 gain = both["Holmes"][0] - both["Holmes"][1]

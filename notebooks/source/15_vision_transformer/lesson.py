@@ -108,10 +108,7 @@ notebook.figure(
     width=560,
 )
 
-# %%
-exercises.predict("shuffled_patches")
-
-# %% tags=["hide-input", "nbval-ignore-output"]
+# %% tags=["prediction", "hide-input", "nbval-ignore-output"]
 shuffled_share = accuracy(wardrobe.model, shuffled, test.labels)
 exercises.reveal("shuffled_patches", measured=100 * shuffled_share)
 print(f"in order: {whole:.0%}   shuffled: {shuffled_share:.0%}   guessing: 10%")
@@ -229,10 +226,7 @@ examine(my_vit, kind="vision", image_size=28, patch_size=4, n_channels=1)
 # learned vector per position to its tokens, and nothing else in the model depends on where a patch was. Let's take
 # these vectors away by setting their whole table to zero.
 
-# %%
-exercises.predict("no_positions")
-
-# %% tags=["hide-input", "nbval-ignore-output"]
+# %% tags=["prediction", "hide-input", "nbval-ignore-output"]
 table = wardrobe.model.positions.table.data
 trained_table = table.clone()
 table.zero_()
@@ -455,10 +449,7 @@ notebook.figure(
 # draw the garment light on dark or dark on light. The trained model's maps do far better than random numbers. But one
 # comparison is missing.
 
-# %%
-exercises.predict("random_rollout")
-
-# %% tags=["hide-input", "nbval-ignore-output"]
+# %% tags=["prediction", "hide-input", "nbval-ignore-output"]
 by_random = [follows(one) for one in random]
 middle, reached = sum(by_random) / 3, follows(trained)
 exercises.reveal(
@@ -491,11 +482,8 @@ PatchAttention(wardrobe, clothes("test", 12), picture=9, layer=2, head=3)
 # intervening. We leave out 12 of the 49 patches, so that the model reads only 38 tokens, and each token keeps its
 # position. Then we count how many pictures it still classifies correctly.
 
-# %%
-exercises.predict("take_patches_away")
 
-
-# %% tags=["hide-input", "nbval-ignore-output"]
+# %% tags=["prediction", "hide-input", "nbval-ignore-output"]
 @torch.no_grad()
 def right_without(score, images, labels, k=12):
     """Share of right answers without the k patches that score highest."""
@@ -620,11 +608,8 @@ exercises.quiz("tokens_of_a_picture", "convolution_as_patches", "what_the_class_
 # The classifier below runs and can even be trained, but its loss soon stops falling. Look at the logits that it
 # computes for three different pictures.
 
-# %% tags=["hide-input"]
-exercises.heading("stuck_answer")
 
-
-# %%
+# %% tags=["exercise"]
 def stuck_answer(patches, class_token, positions, encode, w):
     """patches (B, N, D), class_token (D,), positions (1 + N, D), w (D, n_classes) -> (B, n_classes)"""
     first = class_token.expand(len(patches), 1, -1)
@@ -634,14 +619,11 @@ def stuck_answer(patches, class_token, positions, encode, w):
     return answer @ w
 
 
-# %% tags=["hide-input"]
+# %% tags=["trial", "hide-input"]
 torch.manual_seed(0)
 three, layer = torch.randn(3, 4, 8), EncoderLayer(8, 2, 16, 0.0, True).eval()
 with torch.no_grad():
     print(stuck_answer(three, torch.randn(8), torch.randn(5, 8), layer, torch.randn(8, 3)))
-
-# %% tags=["hide-input"]
-exercises.check("stuck_answer", stuck_answer)
 
 
 # %% tags=["exercise"]

@@ -83,10 +83,7 @@ def largest_tensor(function, *inputs):
 # linear attention is the same thing with the brackets moved (it isn't, because the softmax is gone). The answers to
 # the predictions are discussed in the cells that reveal them.
 
-# %%
-exercises.predict("novel_in_the_cache")
-
-# %% tags=["hide-input"]
+# %% tags=["prediction", "hide-input"]
 # Keys and values, tokens, layers, width, bytes.
 novel = 2 * 130_000 * 96 * 12_288 * 2
 exercises.reveal("novel_in_the_cache", measured="large" if novel > 350e9 else "middle")
@@ -192,10 +189,7 @@ def window_mask(length, window):
 # Take a text of 2,048 tokens and a window of 64. The last token attends to 64 keys, while the other 1,984 are masked
 # out. Let's pass such a mask to the attention function of lesson 04 and time it.
 
-# %%
-exercises.predict("what_a_mask_saves")
-
-# %% tags=["hide-input", "nbval-ignore-output"]
+# %% tags=["prediction", "hide-input", "nbval-ignore-output"]
 # The three lines with and without the mask, then only the blocks on the diagonal.
 narrow_mask = patterns.window_mask(2048, 64)
 contenders = (
@@ -268,11 +262,7 @@ class Reader(nn.Module):
         return self.output(x[:, -1])  # only the last position answers
 
 
-# %%
-exercises.predict("how_far_it_reads")
-
-
-# %% tags=["hide-input", "nbval-ignore-output"]
+# %% tags=["prediction", "hide-input", "nbval-ignore-output"]
 def far_copy(n, generator, back=None):
     """Texts of 40 symbols, one marked `back` positions before the end; and which one."""
     ids = torch.randint(8, (n, 40), generator=generator)
@@ -514,10 +504,7 @@ def share_read_back(n_pairs, width=64, phi=lambda x: x):
     return share_closest(read, value)
 
 
-# %%
-exercises.predict("pairs_from_a_matrix")
-
-# %% tags=["hide-input"]
+# %% tags=["prediction", "hide-input"]
 notebook.set_seed(0)
 counts = [16, 32, 64, 128, 256, 512, 1024]
 
@@ -677,11 +664,8 @@ def online_softmax_step(largest, total, scores):
 # The attention below reads keys and values in tiles of two, as in section 3, and something is wrong with it. The
 # print-out shows how far its results are from those of ordinary attention.
 
-# %% tags=["hide-input"]
-exercises.heading("forgetful_tiles")
 
-
-# %%
+# %% tags=["exercise"]
 def forgetful_tiles(query, keys, values):
     """(K,), (S, K), (S, D_v) -> (D_v,)"""
     largest, total, mixed = torch.tensor(-math.inf), 0.0, 0.0
@@ -695,23 +679,17 @@ def forgetful_tiles(query, keys, values):
     return mixed / total
 
 
-# %% tags=["hide-input", "nbval-ignore-output"]
+# %% tags=["trial", "hide-input", "nbval-ignore-output"]
 notebook.set_seed(3)
 for n in (2, 4, 6, 8):
     q, k, v = 2 * torch.randn(4), torch.randn(n, 4), torch.randn(n, 3)
     error = (forgetful_tiles(q, k, v) - full_attention(q[None], k, v)[0]).abs().max()
     print(f"{n} keys: off by {error:.4f}")
 
-# %% tags=["hide-input"]
-exercises.check("forgetful_tiles", forgetful_tiles)
-
 # %% [markdown]
 # ### How much does a window in most layers save?
 
-# %%
-exercises.predict("cache_of_a_hybrid")
-
-# %% tags=["hide-input"]
+# %% tags=["prediction", "hide-input"]
 tokens, shape = 131_072, {"n_heads": 16, "d_head": 128}
 all_full = efficient.cache_size(tokens, 60, **shape)
 mixed = efficient.cache_size(tokens, 10, **shape) + efficient.cache_size(

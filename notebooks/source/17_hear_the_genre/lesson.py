@@ -100,10 +100,7 @@ notebook.figure(
     width=860,
 )
 
-# %%
-exercises.predict("which_is_funk")
-
-# %% tags=["hide-input"]
+# %% tags=["prediction", "hide-input"]
 in_order = [GENRES[windows.genres[row]] for row in clips]
 exercises.reveal("which_is_funk", measured=str(in_order.index("funk") + 1))
 print("In order:", ", ".join(in_order))
@@ -325,10 +322,7 @@ model = GenreClassifier(embed=timed_tokens, read=read_genre)
 print(f"{sum(p.numel() for p in model.parameters()):,} parameters, logits:",
       tuple(logits_of(model, tables, torch.arange(5)).shape))  # fmt: skip
 
-# %%
-exercises.predict("strokes_in_another_order")
-
-# %% tags=["hide-input"]
+# %% tags=["prediction", "hide-input"]
 some = torch.arange(0, 7000, 70)
 shuffled = torch.rand(len(some), LONGEST).argsort(-1)
 other_order = [table[some].gather(1, shuffled) for table in tables]
@@ -432,10 +426,7 @@ notebook.claim(accuracy(linear_drawn, labels) > 0.7)
 # The model is meant for music that it hasn't heard. Has it heard the music in the test? All windows were cut from
 # performances, some of which are several minutes long.
 
-# %%
-exercises.predict("seen_before")
-
-# %% tags=["hide-input", "nbval-ignore-output"]
+# %% tags=["prediction", "hide-input", "nbval-ignore-output"]
 numbers = windows.performances
 known = torch.isin(numbers[test], numbers[train])
 exercises.reveal("seen_before", measured=100 * known.float().mean().item())
@@ -498,10 +489,7 @@ clean_train, clean_test = split(windows, "performances", seed=0)
 print(f"{len(clean_train):,} windows to train on, {len(clean_test):,} to test")
 print(f"performance seen before: {seen_share(numbers[clean_train], numbers[clean_test]):.0%}")
 
-# %%
-exercises.predict("without_the_leak")
-
-# %% tags=["hide-input", "nbval-ignore-output"]
+# %% tags=["prediction", "hide-input", "nbval-ignore-output"]
 notebook.set_seed(0)
 clean_model = GenreClassifier(embed=timed_tokens, read=read_genre)
 train_genres(clean_model, tables, windows, clean_train)
@@ -564,11 +552,8 @@ assert max(validated("decay").values()) - validated("decay")["100.0"] < 0.01
 # Which performances happen to be in the test can change the result by several points, so one split isn't enough. We
 # repeated everything with three splits by performance (`python -m recipes.genres`).
 
-# %%
-exercises.predict("encoder_or_linear")
 
-
-# %% tags=["hide-input"]
+# %% tags=["prediction", "hide-input"]
 def means(way, what="encoder", column=0):
     """Return the mean over the three runs of one kind of split."""
     return sum(run[column] for run in results["ways"][way][what]) / len(results["seeds"])
@@ -622,10 +607,7 @@ exercises.quiz("a_tie_with_the_baseline")
 # this model on a drummer who isn't among them. To find out how well that works, we divide the drummers into three
 # groups and test each group with a model that was trained on the other two.
 
-# %%
-exercises.predict("drummers_never_heard")
-
-# %% tags=["hide-input"]
+# %% tags=["prediction", "hide-input"]
 fall = means("performances") - means("drummers")
 exercises.reveal(
     "drummers_never_heard",
@@ -760,10 +742,7 @@ notebook.claim(most > kept - 0.15)
 # splits of part 6. In the first runs all strokes were equally loud, in the next all were played on one drum, and in the
 # last all fell on one step.
 
-# %%
-exercises.predict("tokens_without")
-
-# %% tags=["hide-input"]
+# %% tags=["prediction", "hide-input"]
 left = {part: sum(run[0] for run in runs) / len(runs) for part, runs in results["without"].items()}
 exercises.reveal("tokens_without", measured=min(left, key=left.get))
 print(f"everything         {means('performances'):.1%}")

@@ -109,10 +109,7 @@ def chat_prompt(turns, user_id, assistant_id, end_id):
 # What does a wrong template cost? We give our assistant 48 instructions about words that no training prompt contained.
 # We write each instruction in five forms, one right and four wrong, and let a rule check the replies.
 
-# %%
-exercises.predict("most_harmful_template")
-
-# %% tags=["hide-input", "nbval-ignore-output"]
+# %% tags=["prediction", "hide-input", "nbval-ignore-output"]
 asked = instructions("unseen", 48, seed=5)
 
 
@@ -230,11 +227,8 @@ train(student, batches_of_pairs(student))
 # %% [markdown]
 # Now let's give the student the 48 unseen instructions and see how it replies.
 
-# %%
-exercises.predict("form_or_content")
 
-
-# %% tags=["hide-input", "nbval-ignore-output"]
+# %% tags=["prediction", "hide-input", "nbval-ignore-output"]
 def ended_and_right(judged, most=48):
     """Count the replies that end by themselves and those that are right; and return all."""
     texts = judged.replies([one.prompt for one in asked], max_tokens=most)
@@ -447,10 +441,7 @@ notebook.claim(statistics.mean(live[-3:]) > statistics.mean(done[-3:]) + 0.03)
 # answers. For the adder, we stored runs of both methods from three seeds, with 1,024 answers per step, and scored each
 # run on unseen sums.
 
-# %%
-exercises.predict("which_way_to_better_sums")
-
-# %% tags=["hide-input"]
+# %% tags=["prediction", "hide-input"]
 base = stored["voting"]["1.0"]
 ends = {
     way: {key: [run[-1][key] for run in stored[way]] for key in ("one", "greedy")}
@@ -490,10 +481,7 @@ notebook.tell(
 # So far the rule has compared the last number of an answer with the right sum. It would be simpler to ask whether the
 # right sum occurs in the answer. We train the adder again, with this simpler rule as its reward.
 
-# %%
-exercises.predict("paid_for_mentioning")
-
-# %% tags=["hide-input"]
+# %% tags=["prediction", "hide-input"]
 gamed = {key: [run[-1][key] for run in stored["gamed"]] for key in ("reward", "one", "tokens")}
 few, many = max(gamed["tokens"]) < 5, min(gamed["tokens"]) > 7
 exercises.reveal("paid_for_mentioning", measured="list" if many else "same" if few else "empty")
@@ -826,10 +814,7 @@ model_map(trace_gpt(helper.model, ids, len(prompt), story.tokens, "our assistant
 # We've made up 100 villages and written a short text and a question about each. All the names are new to the
 # assistant. BM25, the finder of lesson 13, picks the text for each question.
 
-# %%
-exercises.predict("with_the_text")
-
-# %% tags=["hide-input", "nbval-ignore-output"]
+# %% tags=["prediction", "hide-input", "nbval-ignore-output"]
 known_facts = results["instructed"]["facts"]
 exercises.reveal("with_the_text", measured=100 * known_facts["with_finder"]["right"])
 conditions = {
@@ -943,10 +928,7 @@ assert torch.allclose(logits.softmax(-1), (reference + reward / beta).softmax(-1
 # Has the assistant forgotten its fairy tales? We measure bits per byte, as in lesson 14, on tales that none of the
 # models was trained on.
 
-# %%
-exercises.predict("still_a_storyteller")
-
-# %% tags=["hide-input", "nbval-ignore-output"]
+# %% tags=["prediction", "hide-input", "nbval-ignore-output"]
 unseen = stories("validation")[:3000]
 bits = {"story model": story.bits_per_byte(unseen)}
 ids = torch.cat([story.encode("\n"), story.encode(unseen)])

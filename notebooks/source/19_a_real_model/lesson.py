@@ -178,10 +178,7 @@ parts = {
 # at random among 49,152 tokens would cost log 49,152 = 10.8 nats. How well will the trained matrices work with parts
 # that they weren't trained for?
 
-# %%
-exercises.predict("todays_weights_in_yesterdays_parts")
-
-# %% tags=["hide-input", "nbval-ignore-output"]
+# %% tags=["prediction", "hide-input", "nbval-ignore-output"]
 MOON = """The moon is about 384,000 kilometres away from the Earth. It takes the light a little more than one second \
 to travel that far, and it took the first astronauts three days. They landed on the moon in July 1969, collected 21 \
 kilograms of stones and came back to the Earth."""
@@ -418,10 +415,7 @@ print(
 # %%
 print(smol.decode(smol.chat_ids(question)))
 
-# %%
-exercises.predict("without_the_template")
-
-# %% tags=["hide-input", "nbval-ignore-output"]
+# %% tags=["prediction", "hide-input", "nbval-ignore-output"]
 bare = smol.generate("What is the capital of France?", 40)
 exercises.reveal(
     "without_the_template",

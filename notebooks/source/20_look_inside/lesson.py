@@ -587,10 +587,7 @@ assert both_alike.max() <= 1.05
 # We found this head with a few countries and one sentence. Does it matter elsewhere? We silence it, alone and together
 # with others, for ten new countries, in this sentence and in two more.
 
-# %%
-exercises.predict("one_head_gone")
-
-# %% tags=["hide-input", "nbval-ignore-output"]
+# %% tags=["prediction", "hide-input", "nbval-ignore-output"]
 FORMS = {
     "The capital of … is": "The capital of {} is",
     "The capital city of … is called": "The capital city of {} is called",

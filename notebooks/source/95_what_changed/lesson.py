@@ -241,10 +241,7 @@ tell(
 # wide, without warm-up and at a single learning rate. They had 300 steps to learn to predict the next letter of a
 # fairy tale.
 
-# %%
-exercises.predict("norm_and_depth")
-
-# %% tags=["hide-input"]
+# %% tags=["prediction", "hide-input"]
 deep = results["depth"]["losses"]
 stuck = {name: min(losses) > 2.85 for name, losses in deep["24"].items()}
 exercises.reveal(
@@ -404,11 +401,8 @@ assert perplexity_of_weights(False, 8) < 1.5 < 10 < perplexity_of_weights(True, 
 # We train a mixture of eight experts, two per token. Its inputs come from eight clusters, each with a task of its own.
 # To most of the runs we add `importance_loss`, which penalises uneven use, with a weight of 0.1 or 1.
 
-# %%
-exercises.predict("do_experts_collapse")
 
-
-# %% tags=["hide-input", "nbval-ignore-output"]
+# %% tags=["prediction", "hide-input", "nbval-ignore-output"]
 def shares_of_experts(seed, weight, steps=150):
     """Train a mixture and return each expert's share of the weight, largest first."""
     torch.manual_seed(seed)
@@ -571,11 +565,8 @@ print(story.tokens(draft(ids.tolist(), 5)))
 # Let's write some stories with and without the draft, first greedily, then with tokens drawn at a temperature of 0.8
 # (from the same random numbers both times). The draft makes two guesses per pass.
 
-# %%
-exercises.predict("guesses_accepted")
 
-
-# %% tags=["hide-input", "nbval-ignore-output"]
+# %% tags=["prediction", "hide-input", "nbval-ignore-output"]
 def chooser(temperature):
     """Choose as `story.generate` does, with the seed 1."""
     if temperature == 0:
