@@ -14,6 +14,7 @@ A source is Python text in jupytext's percent format. Its cells carry tags; besi
 - ``hide-input``: a code cell whose source is folded away, for a picture or a long drawing;
 - ``exercise``: a code cell with the function that learners write. Before it comes a folded cell
   with the exercise's heading, and after it one that checks the answer;
+- ``checked-exercise``: the same, but the heading isn't folded, and the check is the cell's end;
 - ``trial``: a code cell behind an exercise's, which stays before the check;
 - ``prediction``: a code cell with ``exercises.reveal("name", …)``. Before it comes a cell that asks
   for the prediction.
@@ -122,10 +123,14 @@ def _framed(cell, later):
     if _untag(cell, "prediction"):
         asks = f'exercises.predict("{REVEAL.search(cell.source)[1]}")'
         return [nbformat.v4.new_code_cell(asks), cell]
-    if not _untag(cell, "exercise"):
+    in_one = _untag(cell, "checked-exercise")
+    if not (in_one or _untag(cell, "exercise")):
         return [cell]
     name = DEFINED.search(cell.source)[1]
     heading, check = f'exercises.heading("{name}")', f'exercises.check("{name}", {name})'
+    if in_one:
+        cell.source += f"\n\n\n{check}"
+        return [nbformat.v4.new_code_cell(heading), cell]
     before, after = (
         nbformat.v4.new_code_cell(source, metadata={"tags": ["hide-input"]})
         for source in (heading, check)

@@ -113,6 +113,16 @@ def test_an_exercise_gets_its_heading_and_its_check(lesson):
     ]
 
 
+def test_a_checked_exercise_keeps_its_check_in_the_cell(lesson):
+    function = "def twice(x):\n    ..."
+    cell = f'# %% tags=["checked-exercise"]\n{function}\n'
+    lesson.write_text(f"{LESSON}\n\n{cell}", encoding="utf-8")
+    heading, whole = build.assemble(lesson).cells[-2:]
+    assert heading.source == 'exercises.heading("twice")'
+    assert whole.source == f'{function}\n\n\nexercises.check("twice", twice)'
+    assert heading.metadata == whole.metadata == {}
+
+
 def test_a_prediction_is_asked_for_before_it_is_revealed(lesson):
     told = 'exercises.reveal("sum", measured=2)'
     cell = f'# %% tags=["prediction", "hide-input"]\n{told}\n'

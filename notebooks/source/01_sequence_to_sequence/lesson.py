@@ -152,17 +152,12 @@ notebook.picture("unrolled_rnn")
 #
 # Write one step. It works on a **batch** of B sentences at once, so words and states have B rows.
 
-# %%
-exercises.heading("rnn_step")
 
-
-# %%
+# %% tags=["checked-exercise"]
 def rnn_step(x, hidden, w_x, w_h, bias):
     """(B, D_in), (B, D_h), (D_in, D_h), (D_h, D_h), (D_h,) -> (B, D_h)"""
     return torch.tanh(x @ w_x + ...)  # two things are missing
 
-
-exercises.check("rnn_step", rnn_step)
 
 # %% [markdown]
 # Now run it in a loop over four words, with notes of only two numbers. Words 3 and 4 are all zeros, so you can watch
@@ -379,17 +374,12 @@ notebook.claim(repeats > 0.8)
 # What was that easier task? Take the target `[the, cat, sleeps]` and write down what `colleagues_version` returns.
 # Then write the function as it should be. The cell after the check trains a translator with your version.
 
-# %%
-exercises.heading("teacher_forcing")
 
-
-# %%
+# %% tags=["checked-exercise"]
 def teacher_forcing(target_ids, bos_id):
     """(B, T) -> (B, T), what the decoder is given"""
     ...
 
-
-exercises.check("teacher_forcing", teacher_forcing)
 
 # %% tags=["nbval-ignore-output"]
 ours, our_loss = train_briefly(exercises.mine("teacher_forcing"))
@@ -716,11 +706,8 @@ notebook.tell(
     start, with a bias of 1."""
 )
 
-# %%
-exercises.heading("lstm_step")
 
-
-# %%
+# %% tags=["checked-exercise"]
 def lstm_step(x, hidden, cell, w_x, w_h, bias):
     """(B, D_in), (B, D_h), (B, D_h), (D_in, 4 D_h), (D_h, 4 D_h), (4 D_h,) -> hidden, cell"""
     i, f, g, o = (x @ w_x + hidden @ w_h + bias).chunk(4, dim=-1)  # each (B, D_h)
@@ -728,8 +715,6 @@ def lstm_step(x, hidden, cell, w_x, w_h, bias):
     hidden = ...
     return hidden, cell
 
-
-exercises.check("lstm_step", lstm_step)
 
 # %% [markdown]
 # ### One network, two tasks
@@ -946,29 +931,17 @@ def sees(kernel_size, dilations, length=64):
 print("kernel 3, dilations 1, 1, 1, 1:", sees(3, [1, 1, 1, 1]), "positions")
 print("kernel 3, dilations 1, 2, 4, 8:", sees(3, [1, 2, 4, 8]), "positions")
 
-# %%
-exercises.heading("receptive_field")
 
-
-# %%
+# %% tags=["checked-exercise"]
 def receptive_field(kernel_size, dilations):
     """a number, a list of numbers -> a number of positions"""
     ...
 
 
-exercises.check("receptive_field", receptive_field)
-
-# %%
-exercises.heading("layers_needed")
-
-
-# %%
+# %% tags=["checked-exercise"]
 def layers_needed(distance, kernel_size):
     """two numbers -> a number of layers"""
     ...
-
-
-exercises.check("layers_needed", layers_needed)
 
 
 # %% tags=["prediction", "hide-input"]

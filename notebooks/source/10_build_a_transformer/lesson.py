@@ -109,10 +109,7 @@ print(exercises.my_source("LayerNorm"))
 # can't have changed, because the causal mask keeps later words from reaching earlier ones. The **cache** of lesson 08
 # stores them and saves that work. Its place is in the attention module, where keys and values are made.
 
-# %%
-exercises.heading("MultiHeadAttention")
-
-# %%
+# %% tags=["checked-exercise"]
 split_heads, merge_heads, scaled_dot_product_attention = (
     exercises.mine("split_heads"),
     exercises.mine("merge_heads"),
@@ -131,8 +128,6 @@ class MultiHeadAttention(nn.Module):
     ): ...  # (B, T, D), (B, S, D), bool -> (B, T, D)
 
 
-exercises.check("MultiHeadAttention", MultiHeadAttention)
-
 # %%
 attention = exercises.mine("MultiHeadAttention")(d_model=8, n_heads=2)
 x, source = torch.randn(1, 3, 8), torch.randn(1, 5, 8)
@@ -147,10 +142,7 @@ print(len(weights), "tensors to learn:", ", ".join(weights))
 # a function of `sublayer` and `norm`, which were functions themselves. Modules will do just as well:
 # `self.network(x)` looks like a function call and runs the module's `forward`.
 
-# %%
-exercises.heading("EncoderLayer")
-
-# %%
+# %% tags=["checked-exercise"]
 residual_pre_norm, MultiHeadAttention = (
     exercises.mine("residual_pre_norm"),
     exercises.mine("MultiHeadAttention"),
@@ -166,13 +158,7 @@ class EncoderLayer(nn.Module):
     def forward(self, x, mask=None): ...  # (B, S, D), bool -> (B, S, D)
 
 
-exercises.check("EncoderLayer", EncoderLayer)
-
-# %%
-exercises.heading("DecoderLayer")
-
-
-# %%
+# %% tags=["checked-exercise"]
 class DecoderLayer(nn.Module):
     def __init__(self, d_model, n_heads, d_ff):
         super().__init__()
@@ -182,8 +168,6 @@ class DecoderLayer(nn.Module):
         self, x, memory, mask=None, memory_mask=None, cache=None
     ): ...  # (B, T, D), (B, S, D), bool, bool -> (B, T, D)
 
-
-exercises.check("DecoderLayer", DecoderLayer)
 
 # %%
 layers = {name: exercises.mine(name)(256, 4, 512) for name in ("EncoderLayer", "DecoderLayer")}
@@ -200,10 +184,7 @@ for name, layer in layers.items():
 # One embedding table serves the source, the target and the logits, as in section 3.4 of the paper. We've written
 # `__init__` for you, because it only makes the parts.
 
-# %%
-exercises.heading("Transformer")
-
-# %%
+# %% tags=["checked-exercise"]
 padding_mask, decoder_mask = exercises.mine("padding_mask"), exercises.mine("decoder_mask")
 EncoderLayer, DecoderLayer = exercises.mine("EncoderLayer"), exercises.mine("DecoderLayer")
 Embedding = exercises.mine("Embedding")
@@ -227,8 +208,6 @@ class Transformer(nn.Module):
     def forward(self, src_ids, tgt_ids): ...  # (B, S), (B, T) -> (B, T, V)
 
 
-exercises.check("Transformer", Transformer)
-
 # %%
 tiny = exercises.mine("Transformer")(vocab_size=10, d_model=8, n_heads=2, n_layers=2, d_ff=16)
 logits = tiny(torch.tensor([[5, 6, 7, EOS]]), torch.tensor([[BOS, 8]]))
@@ -241,10 +220,7 @@ print("4 source ids, 2 target ids -> logits", tuple(logits.shape))
 # the loss. What's left is to feed the model. Which target tokens does the decoder read, and which tokens should its
 # logits predict?
 
-# %%
-exercises.heading("train")
-
-# %%
+# %% tags=["checked-exercise"]
 cross_entropy, warmup_rate = exercises.mine("cross_entropy"), exercises.mine("warmup_rate")
 
 
@@ -253,17 +229,12 @@ def train(model, batches, warmup_steps=150, show=print):
     ...
 
 
-exercises.check("train", train)
-
 # %% [markdown]
 # ## 5. Writing
 #
 # Your model returns logits, and your `greedy_decode` turns logits into ids. One more function joins the two.
 
-# %%
-exercises.heading("translate")
-
-# %%
+# %% tags=["checked-exercise"]
 greedy_decode = exercises.mine("greedy_decode")
 
 
@@ -271,8 +242,6 @@ def translate(model, src_ids, bos_id, eos_id, max_len, cache=None):
     """Write one translation: (1, S) -> list of ids."""
     ...
 
-
-exercises.check("translate", translate)
 
 # %% [markdown] tags=["notes"]
 # **29 minutes** for sections 3 to 5. Ask after section 4: *what would the loss do if the inputs weren't shifted?*

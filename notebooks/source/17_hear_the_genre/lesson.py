@@ -188,19 +188,14 @@ print("      …")
 # We'll settle for something in between. A token names the voice and one of four levels of loudness. The step is added
 # later, just as positions were added to words, and the lateness is left out. In part 9 you can test other choices.
 
-# %%
-exercises.heading("stroke_tokens")
 
-
-# %%
+# %% tags=["checked-exercise"]
 def stroke_tokens(strokes, n_levels):
     """strokes (n, 4): step, voice, velocity, late -> ids (n,)"""
     voice, velocity = strokes[:, 1], strokes[:, 2]
     level = velocity * ... // ...  # ← fill the gaps: from 0 to n_levels - 1
     return voice * n_levels + level
 
-
-exercises.check("stroke_tokens", stroke_tokens)
 
 # %%
 stroke_tokens = exercises.mine("stroke_tokens")
@@ -214,17 +209,12 @@ exercises.quiz("tokens_of_a_drummer")
 # many of them at once, we put them into tables with padding, together with a mask that says which entries are real
 # strokes.
 
-# %%
-exercises.heading("pad_windows")
 
-
-# %%
+# %% tags=["checked-exercise"]
 def pad_windows(windows, longest):
     """list of (n, 2): token, step -> ids, steps, real, each (N, longest)"""
     ...
 
-
-exercises.check("pad_windows", pad_windows)
 
 # %%
 pad_windows = exercises.mine("pad_windows")
@@ -292,17 +282,12 @@ exercises.quiz("place_or_time")
 # You know the rest of the model already. The encoder layers of lesson 07 let every token attend to every other, the
 # padding is masked out, and a matrix turns the class token's last vector into one logit per genre.
 
-# %%
-exercises.heading("read_genre")
 
-
-# %%
+# %% tags=["checked-exercise"]
 def read_genre(x, real, layers, w):
     """(N, 1 + T, D), bool (N, T), list of layers, (D, n_genres) -> logits (N, n_genres)"""
     ...
 
-
-exercises.check("read_genre", read_genre)
 
 # %%
 read_genre = exercises.mine("read_genre")
@@ -361,17 +346,12 @@ print(f"accuracy of the encoder: {accuracy(drawn_logits, windows.genres[test]):.
 # It reads a window as a grid of 32 steps by 9 voices, in which each number says how loudly one voice is struck at one
 # step. For each genre, it learns one weight per place in the grid.
 
-# %%
-exercises.heading("stroke_grid")
 
-
-# %%
+# %% tags=["checked-exercise"]
 def stroke_grid(strokes, n_voices):
     """strokes (n, 4) -> (32 · n_voices,)"""
     ...
 
-
-exercises.check("stroke_grid", stroke_grid)
 
 # %%
 stroke_grid = exercises.mine("stroke_grid")
@@ -385,17 +365,12 @@ print(f"accuracy of the linear model: {accuracy(linear_drawn, windows.genres[tes
 # Nearly half of all windows are rock, so a model that always answers "rock" is right almost half of the time without
 # having learned anything. We need a second measure, in which all genres count equally.
 
-# %%
-exercises.heading("balanced_accuracy")
 
-
-# %%
+# %% tags=["checked-exercise"]
 def balanced_accuracy(logits, labels):
     """(N, n_genres), (N,) -> (): the mean over genres of the share that's right"""
     ...
 
-
-exercises.check("balanced_accuracy", balanced_accuracy)
 
 # %%
 balanced_accuracy = exercises.mine("balanced_accuracy")
@@ -446,17 +421,12 @@ notebook.claim(known.float().mean() > 0.9)
 # You should be able to measure the leak of any split, so write a function for it. For each window, `numbers` says which
 # performance it was cut from.
 
-# %%
-exercises.heading("seen_share")
 
-
-# %%
+# %% tags=["checked-exercise"]
 def seen_share(train, test):
     """numbers of the performances, (N,) and (M,) -> ()"""
     ...
 
-
-exercises.check("seen_share", seen_share)
 
 # %%
 seen_share = exercises.mine("seen_share")
@@ -465,17 +435,12 @@ print(f"drawn at random: {seen_share(numbers[train], numbers[test]):.0%}")
 # %% [markdown]
 # To close the leak, draw whole performances instead of windows. Write a split that does so.
 
-# %%
-exercises.heading("split_by_performance")
 
-
-# %%
+# %% tags=["checked-exercise"]
 def split_by_performance(numbers, order, share):
     """(N,), (P,), float -> rows to train on, rows to test"""
     ...
 
-
-exercises.check("split_by_performance", split_by_performance)
 
 # %%
 split_by_performance = exercises.mine("split_by_performance")
@@ -675,17 +640,12 @@ exercises.quiz("speech_of_forty_people")
 # what it needs from the strokes, and this row says how much weight each stroke has. To compare windows with one
 # another, add up the weights within each beat.
 
-# %%
-exercises.heading("weight_per_beat")
 
-
-# %%
+# %% tags=["checked-exercise"]
 def weight_per_beat(weights, steps, n_beats):
     """(1 + T,), (T,), int -> (n_beats,)"""
     ...
 
-
-exercises.check("weight_per_beat", weight_per_beat)
 
 # %%
 weight_per_beat = exercises.mine("weight_per_beat")
