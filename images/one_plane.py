@@ -93,9 +93,9 @@ def _at(vector, unit=UNIT):
     return FOOT[0] + unit * float(vector[0]), FOOT[1] - unit * float(vector[1])
 
 
-def _angle(vector):
-    """Return an arrow's direction as the stage has it, where y goes downwards."""
-    return math.degrees(math.atan2(0 - vector[1], vector[0]))
+def _from(word):
+    """Return where a word's arrow starts when a matrix carries its tip to another place."""
+    return {"dx": UNIT * float(word[0]), "dy": -UNIT * float(word[1])}
 
 
 def _plane(scene, unit):
@@ -160,7 +160,7 @@ def _queries_and_keys(scene, moment):
             _beside(scene, f"score {i}", i, vector, number(SCORES[i], 0), "ink",
                     start={"x": 340, "y": WORK + 50}, when=(0.65, 1))  # fmt: skip
     if moment > 0:
-        came = {"angle": 0, "length": UNIT * float(X[CARS].norm()), "fill": "ink"}  # from the word
+        came = _from(X[CARS]) | {"fill": "ink"}
         scene.arrow("query", *FOOT, *_at(QUERY), "query", 6, 15, start=came)
         x, y = _at(QUERY)
         scene.text("query name", x - 4, y - 8, "query", "query", TEXT, "start", True, when=(0.7, 1))
@@ -214,8 +214,7 @@ def _values(scene, moment):
     joined, unit, foot = moment > 11, NEAR if moment > 11 else UNIT, torch.zeros(2)
     for i, value in enumerate(VALUES):
         share = WEIGHTS[i] * value if moment > 10 else value
-        word = _angle(value) + math.remainder(_angle(X[i]) - _angle(value), 360)  # the shorter way
-        came = {"angle": word, "length": UNIT * float(X[i].norm()), "fill": "muted"}
+        came = _from(X[i]) | {"fill": "muted"}
         when = (0.12 * i, 0.3 + 0.12 * i) if joined else (0.3, 1)
         slim = min(max(unit * float(share.norm()) / 44, 0.7), 1)  # a short one has a small head
         scene.arrow(f"share {i}", *_at(foot, unit), *_at(foot + share, unit), "value", 6 * slim,

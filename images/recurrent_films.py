@@ -325,12 +325,8 @@ def _stacked(shares, x, y, wide, high, forward=True):
 
 COLUMNS = [27 + 54 * j for j in range(7)]  # the middles of the states, and of the map's columns
 INKS = (*COLOURS, "ink")  # a colour per state
-MIX = (
-    94,
-    184,
-    280,
-    24,
-)  # the box in which what is taken lies side by side, and that of the decoder
+# The box in which what is taken lies side by side, and that of the decoder.
+MIX = 94, 184, 280, 24
 DECODER = {"x": 169, "y": 222, "width": 130, "height": 28}
 WROTE_AT = 384  # the left end of the words
 

@@ -5,8 +5,6 @@ player (`helpers.widgets.film`) lets every shape go from its place in one scene 
 a new one fades in, or comes from its `start`; `when` says in which part of the movement it goes.
 """
 
-import math
-
 from helpers.widgets.svg import number
 
 STAGE = 480  # pixels: the width of every film
@@ -52,10 +50,9 @@ class Scene:
         self._add(name, "line", how, points=flat, fill="none", stroke=stroke, line=line)
 
     def arrow(self, name, x1, y1, x2, y2, fill="muted", width=3.0, head=11, **how):
-        """Draw an arrow; it turns about its foot, and a new one grows from there."""
-        angle, length = math.degrees(math.atan2(y2 - y1, x2 - x1)), math.hypot(x2 - x1, y2 - y1)
-        how = {"start": {"length": 0}, **how}
-        self._add(name, "arrow", how, x=x1, y=y1, angle=angle, length=length, width=width,
+        """Draw an arrow; its foot and its tip move, and a new one grows from its foot."""
+        how = {"start": {"dx": 0, "dy": 0}, **how}
+        self._add(name, "arrow", how, x=x1, y=y1, dx=float(x2 - x1), dy=float(y2 - y1), width=width,
                   head=head, fill=fill)  # fmt: skip
 
     def card(self, name, x, y, words, colour="muted", width=80, full=False, height=34, **how):

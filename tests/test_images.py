@@ -169,8 +169,8 @@ def test_in_the_plane_all_numbers_follow_from_the_words_and_matrices_that_it_sho
     joined = dict(shapes)
     assert {joined[f"share {i}"]["fill"] for i in range(4)} == {"value"}
     for one, large in [(joined[f"share {i}"], joined[f"large {i}"]) for i in (2, 3)]:
-        assert large["length"] == pytest.approx(4 * one["length"], abs=0.3)
-        assert large["angle"] == one["angle"]  # short values are seen larger
+        for way in ("dx", "dy"):  # short values are seen larger
+            assert large[way] == pytest.approx(4 * one[way], abs=0.3)
     words, values = shown("ink"), shown("value")
     q, k, v = (shown(f"W_{one} entry").view(2, 2) for one in "QKV")
     torch.testing.assert_close((shown("key"), values), (words @ k, words @ v))
@@ -185,7 +185,8 @@ def test_in_the_plane_all_numbers_follow_from_the_words_and_matrices_that_it_sho
     torch.testing.assert_close(words[2] + context, both)  # the last scene adds it to the word
     last = show("queries_in_one_plane").data["scenes"][-1]  # towards values that it shows whole
     assert re.findall(r"\d\.\d\d", last["caption"]) == [f"{context[1]:.2f}", f"{-context[0]:.2f}"]
-    assert [last["shapes"][f"share {i}"]["angle"] for i in (1, 0)] == [-90, 180]  # up, and left
+    up, left = (last["shapes"][f"share {i}"] for i in (1, 0))
+    assert up["dx"] == left["dy"] == 0 > max(up["dy"], left["dx"])
 
 
 def test_training_and_writing_differ_where_the_caption_says_so():
@@ -203,7 +204,7 @@ def test_training_and_writing_differ_where_the_caption_says_so():
     for i in range(1, 5):
         out, into = stairs[f"own {i - 1}.text"], stairs[f"given {i}.text"]
         assert (out["text"], out["x"]) == (into["text"], into["x"])
-        assert (stairs[f"into {i}"]["x"], stairs[f"into {i}"]["angle"]) == (into["x"], 90)
+        assert (stairs[f"into {i}"]["x"], stairs[f"into {i}"]["dx"]) == (into["x"], 0)
         assert stairs[f"own {i}"]["when"][0] >= stairs[f"own {i - 1}"]["when"][1]
     assert len({tuple(stairs[f"guess {i}"]["when"]) for i in range(4)}) == 1  # training's at once
     assert all(scene["writing"]["text"] == "writing: 5 passes to come" for scene in scenes[1:9])

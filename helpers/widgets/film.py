@@ -6,7 +6,6 @@ and in print, the key frames stand instead, each with its caption.
 """
 
 import json
-import math
 from dataclasses import dataclass
 from textwrap import wrap
 
@@ -83,6 +82,5 @@ def _draw(sheet, shape):
     elif kind == "line":
         sheet.path(zip(shape["points"][::2], shape["points"][1::2], strict=True), *frame)
     else:
-        along, angle = shape["length"], math.radians(shape["angle"])
-        end = x + along * math.cos(angle), y + along * math.sin(angle)
+        end = x + shape["dx"], y + shape["dy"]
         sheet.arrow(x, y, *end, fill, shape["width"], shape["head"])

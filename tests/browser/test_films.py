@@ -74,6 +74,20 @@ def test_a_film_plays_is_stopped_and_goes_on_where_it_was_and_only_one_plays(fil
     page.wait_for_function(f"{TIME} > {stopped}")
 
 
+def test_a_film_that_left_the_page_hears_nothing_and_one_that_is_back_does(film):
+    page = film()
+    tools = page.context.new_cdp_session(page)
+    window = tools.send("Runtime.evaluate", {"expression": "window"})["result"]["objectId"]
+    page.evaluate("window.films = [...document.querySelectorAll('.film')]")
+    counts = []
+    for act in ("", "films.forEach((film) => film.remove())", "document.body.append(...films)"):
+        page.evaluate(act)
+        page.wait_for_timeout(100)
+        heard = tools.send("DOMDebugger.getEventListeners", {"objectId": window})
+        counts.append(len(heard["listeners"]))
+    assert counts[0] == counts[2] > counts[1] == 0
+
+
 def test_steps_keys_speed_and_the_end(film):
     page = film()
     button(page, "Forward one step").click()

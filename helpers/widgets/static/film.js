@@ -2,7 +2,7 @@
 // Where no motion is wanted, one scene follows the other without movement.
 
 import { Stage, clamped } from "./film_stage.js";
-import { lowered, make, shape, shieldKeys } from "./page.js";
+import { lowered, make, shape, shieldKeys, speedMenu } from "./page.js";
 
 const ICONS = {
   back: ["Back one step", "M5 4h3v16H5zM20 4v16L9 12z"],
@@ -51,21 +51,26 @@ class Player {
     const words = make("p", { class: "film-caption" }, ...room, this.caption);
     const seen = make("div", { class: "film-stage" }, svg);
     this.root = make("div", { class: "film-player", role: "group", "aria-label": "Film" }, seen, words, this.bar());
-    shieldKeys(this.root);
     this.root.addEventListener("keydown", (event) => this.key(event));
+    this.root.addEventListener("film-pause", () => this.pause());
     svg.addEventListener("click", () => {
       this.toggle();
       this.button.focus({ preventScroll: true }); // for the keys
     });
-    document.addEventListener("course-film", (event) => event.detail !== this && this.pause());
     this.root.style.setProperty("--shape", film.width / film.height);
     // A frame is often as high as what it shows, so that only the screen says what can be seen.
     if (window.top !== window) this.root.style.setProperty("--high", `${screen.availHeight}px`);
     place.append(this.root);
     this.show(0);
+    let unshield = null;
     new ResizeObserver(() => {
-      this.stage.least = (SMALLEST * film.width) / svg.clientWidth;
-      this.show(this.time);
+      if (!svg.isConnected)
+        unshield = unshield?.(); // out of the page, and maybe back later
+      else {
+        unshield ??= shieldKeys(this.root);
+        this.stage.least = (SMALLEST * film.width) / svg.clientWidth;
+        this.show(this.time);
+      }
     }).observe(svg);
   }
 
@@ -80,10 +85,7 @@ class Player {
     this.slider = make("input", { ...range, "aria-label": "Moment of the film" });
     this.slider.oninput = () => this.pause(Number(this.slider.value));
     this.count = make("span", { class: "film-count", "aria-hidden": "true" });
-    this.speed = make("select", { "aria-label": "Speed" });
-    for (const speed of [0.5, 1, 2])
-      this.speed.append(make("option", { value: speed }, `${speed === 0.5 ? "½" : speed}×`));
-    this.speed.value = "1";
+    this.speed = speedMenu();
     return make("div", { class: "film-bar" }, this.back, this.button, this.on, this.slider, this.count, this.speed);
   }
 
@@ -103,7 +105,8 @@ class Player {
 
   // Play on, or only up to a moment: a step forward shows its movement and stops.
   play(until = Infinity) {
-    document.dispatchEvent(new CustomEvent("course-film", { detail: this }));
+    for (const one of document.querySelectorAll(".film-player"))
+      if (one !== this.root) one.dispatchEvent(new Event("film-pause"));
     if (this.time >= this.end) this.time = 0;
     const running = this.playing;
     Object.assign(this, { playing: true, until });

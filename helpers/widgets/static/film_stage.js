@@ -63,7 +63,7 @@ export function waysBetween(before, after) {
 }
 
 // An arrow lies along the x axis before it is turned.
-function arrowPath({ length, width, head }) {
+function arrowPath({ width, head }, length) {
   const tip = Math.min(head, length);
   const [half, side, neck] = [width / 2, (tip * 0.6 * Math.max(head, 1)) / head, length - tip];
   return length < 0.5 ? "" : `M0 ${-half}H${neck}V${-side}L${length} 0L${neck} ${side}V${half}H0Z`;
@@ -71,8 +71,8 @@ function arrowPath({ length, width, head }) {
 
 const PUT = {
   arrow(el, s) {
-    el.setAttribute("d", arrowPath(s));
-    el.setAttribute("transform", `translate(${s.x} ${s.y}) rotate(${s.angle})`);
+    el.setAttribute("d", arrowPath(s, Math.hypot(s.dx, s.dy)));
+    el.setAttribute("transform", `translate(${s.x} ${s.y}) rotate(${(180 / Math.PI) * Math.atan2(s.dy, s.dx)})`);
   },
   line(el, s) {
     el.setAttribute("points", s.points.join(" "));

@@ -2,7 +2,7 @@
 
 import { lossesOf } from "./map_answer.js";
 import { leavingOf } from "./map_leave.js";
-import { lowered, make } from "./page.js";
+import { lowered, make, speedMenu } from "./page.js";
 import { clearestHead } from "./map_purpose.js";
 import { number, percent } from "./map_scene.js";
 import { likeliest, meanWeights, readPlace, rowOf, sentenceOf, title } from "./map_trace.js";
@@ -66,10 +66,7 @@ export class Bars {
     });
     this.moment = make("span", { class: "mm-moment", "aria-hidden": "true" });
     const player = make("div", { class: "mm-player", role: "group", "aria-label": "Play" });
-    this.speed = make("select", { "aria-label": "Speed" });
-    for (const speed of [0.5, 1, 2])
-      this.speed.append(make("option", { value: speed }, `${speed === 0.5 ? "½" : speed}×`));
-    this.speed.value = "1";
+    this.speed = speedMenu();
     player.append(this.stepBack, this.playing, this.stepOn, this.slider, this.moment, this.speed);
     this.words = make("div", { class: "mm-words" }, make("span"), this.without.strip);
     this.tour = make("div", { class: "mm-tour", role: "group", "aria-label": "Tour" });

@@ -125,6 +125,13 @@ export function fitCanvas(canvas, width, height) {
   return scale;
 }
 
+// The speeds at which something can play.
+export function speedMenu() {
+  const speeds = [0.5, 1, 2].map((value) => make("option", { value }, value < 1 ? "½×" : `${value}×`));
+  speeds[1].selected = true;
+  return make("select", { "aria-label": "Speed" }, ...speeds);
+}
+
 // A row of buttons of which one is chosen; `names` holds pairs of value and words.
 export function switchOf(label, kind, names) {
   const [role, of] = kind === "tab" ? ["tablist", "tab"] : ["group", null];
