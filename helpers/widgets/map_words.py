@@ -30,7 +30,7 @@ def words_of(trace, off=()) -> dict:
         "width": stack.embeddings.shape[-1],
         "hidden": first[-1].hidden.shape[-1],
         "n_heads": len(first[0].heads.query),
-        **_neighbour(first[0].heads.weights),
+        "near": _neighbour(first[0].heads.weights),
         "d_head": first[0].heads.query.shape[-1],
         "source": source[row],
         "follow_source": f"{name}:{row}",
@@ -143,12 +143,21 @@ def _most(heads, row):
 
 
 def _neighbour(weights):
-    """Tell which head takes most from the token before or after, on average, and how much."""
+    """Say of each head how much of its weight a token gives to the one before or after it."""
     sides = {"before": -1, "after": 1}
-    near = {side: weights.diagonal(d, -2, -1).mean(-1) for side, d in sides.items()}
-    side = max(near, key=lambda one: near[one].max())
-    share, head = near[side].max(-1)
-    return {"near_head": int(head) + 1, "near_share": percent(share.item()), "near_side": side}
+    near = [
+        max((one.diagonal(d).mean().item(), side) for side, d in sides.items()) for one in weights
+    ]
+    most = max(near)
+    verdicts = {
+        True: "That’s more than in any other head of this layer.",
+        False: f"One of the other heads reaches {percent(most[0])}. Press “Layer” to look for it.",
+    }
+    return [
+        f"In head {i}, the token {side} it gets {percent(share)} of a token’s weight, on average. "
+        f"{verdicts[(share, side) == most]}"
+        for i, (share, side) in enumerate(near, 1)
+    ]
 
 
 def _sharpest(stack):

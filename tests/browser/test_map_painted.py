@@ -292,13 +292,12 @@ def test_a_click_during_the_tour_leaves_a_way_back(offline, trace):
     expect_at(page, "Encoder layer 2", "Layer")
     expect(page.get_by_role("button", name="Take the tour: 12 steps")).to_be_visible()
     view = model_map(trace, tour=["heads"])
-    answer = view._tour[0]["answer"]
-    head, share = re.search(r"head (\d): there, a token takes (\d+%)", answer).groups()
     page = offline(view)
     open_(page, "^Take the tour")
-    open_(page, f"^Head {head} of self-attention")
-    expect(page.locator(".mm-words")).to_contain_text(answer)
-    assert f"takes {share}" in page.locator(".mm-stage").get_attribute("aria-label")
+    for head, answer in enumerate(view._tour[0]["answer"], 1):  # a second guess is answered, too
+        open_(page, f"^Head {head} of self-attention")
+        expect(page.locator(".mm-words")).to_contain_text(answer)
+        open_(page, "^Layer$")
     page = offline(model_map(trace, tour="00", stop=7))
     # The step asks for a weight of a masked head.
     box = page.get_by_role("button", name="Decoder layer 2: open it").bounding_box()

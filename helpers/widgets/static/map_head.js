@@ -201,7 +201,7 @@ function headSeams(scene, one, x, y, { cell, high }, head = null) {
         const masked = head && !head.allowed(r, c);
         const value = valueAt(one, r, c);
         if (!head && value < 0.005) continue;
-        const words = masked ? "−∞" : head ? scoreIn(value, tight) : digits(value, 2).replace("0.", ".");
+        const words = masked ? "−∞" : head ? scoreIn(value, tight) : weightIn(value, cell - 3);
         const color = masked ? p.theme.muted : inkOn(colourOf(one, value, p.theme));
         p.text(words, x + (c + 0.5) * cell, y + (r + 0.5) * high + 0.5, { size: 12, align: "center", color });
       }
@@ -214,6 +214,10 @@ function scoreIn(value, tight) {
   const words = number(value, Math.abs(value) < 9.95 ? 1 : 0);
   return tight ? words.replace("−", "-").replace(/^(-?)0\./, "$1.") : words;
 }
+
+// A weight with two decimals; “>.99” is too wide for many a cell.
+const weightIn = (value, most) =>
+  fitting([digits(value, 2).replace("0.", "."), value < 0.99999 ? "≈1" : "1"], most, 12);
 
 function headLabels(scene, where, g, queries, keys) {
   const { head } = where;

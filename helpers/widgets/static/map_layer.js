@@ -135,9 +135,8 @@ function sublayerScene(scene, model, where, place, g, sublayer, x, from, before)
   x = from + g.gap;
   flow(from, x);
   const words = KINDS[sublayer.kind].toLowerCase();
-  const joined = sublayer.heads ? ", its heads joined by the matrix W_O" : "";
-  const name = sublayer.heads ? fitting(["heads joined", "joined", "out"], g.strip + 2 * g.gap, 12) : "out";
-  column(sublayer.found, x, name, `what ${words} found${joined}`);
+  const joined = sublayer.heads ? ", its heads joined and multiplied by W_O" : "";
+  column(sublayer.found, x, "out", `what ${words} found${joined}`);
   const found = x;
   const plus = x + g.strip + g.gap * 0.9;
   flow(x + g.strip, plus);
@@ -268,8 +267,9 @@ function pointedRows(p, g, { stack: { tokens } }, head, row, key, cross) {
 const stackTint = ({ stack }, theme) => (stack.name === "encoder" ? theme.tint : theme.warm);
 
 const DOES = {
-  "self-attention": "Each head lets every token collect from all tokens; W_O joins the heads.",
-  "masked-self-attention": "Each head lets a token collect from itself and from earlier tokens; W_O joins the heads.",
+  "self-attention": "Each head lets every token collect from all tokens. W_O mixes what the heads, joined, have found.",
+  "masked-self-attention":
+    "Each head lets a token collect from itself and earlier ones. W_O mixes what the heads, joined, have found.",
   "cross-attention": "The decoder’s queries meet keys and values made from the encoder’s output.",
 };
 

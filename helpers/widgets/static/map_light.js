@@ -8,7 +8,6 @@ import { clamp } from "./text.js";
 
 // What a lesson builds may be several parts of the picture.
 const TOGETHER = {
-  "multi-head": ["self-attention", "masked-self-attention", "cross-attention"],
   decoding: ["output", "decoder"],
   loss: ["output"],
 };
@@ -24,14 +23,16 @@ export function lightOf(view) {
   return { ...litOf(view), veil, marks: view.place ? first : marksOf(view) };
 }
 
+// One head stands for all of them, that with the clearest purpose, and one layer's heads for all layers'.
+const ONE = {
+  head(view) {
+    const { part, h } = clearestOf(view);
+    return part.tiles[h];
+  },
+  "multi-head": ({ scene }) => scene.parts["multi-head"][0],
+};
 const rectsOf = (view, part) =>
-  part === "head" ? [clearTile(view)] : (TOGETHER[part] || [part]).flatMap((name) => view.scene.parts[name] || []);
-
-// One head stands for all of them: that with the clearest purpose.
-function clearTile(view) {
-  const { part, h } = clearestOf(view);
-  return part.tiles[h];
-}
+  ONE[part] ? [ONE[part](view)] : (TOGETHER[part] || [part]).flatMap((name) => view.scene.parts[name] || []);
 
 // Parts that the learner wrote: framed, with a tick. Also framed: where to begin, and the head that
 // a step of the tour speaks of.
@@ -50,10 +51,11 @@ function marksOf(view) {
   };
 }
 
-// The head that a step of the tour speaks of, or a lesson builds.
+// The head that a step of the tour speaks of, or the one, or the layer's, that a lesson builds.
 export function framedOf(view) {
-  const told = view.stop < 0 ? view.here === "head" && !view.plays : view.tour[view.stop].habit;
-  return told && !view.place ? [clearTile(view)] : null;
+  const { habit, parts = [] } = view.tour[view.stop] || {};
+  const told = view.stop < 0 ? !view.plays && view.here : habit ? "head" : parts[0];
+  return ONE[told] && !view.place ? [ONE[told](view)] : null;
 }
 
 function litOf(view) {

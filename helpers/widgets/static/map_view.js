@@ -163,10 +163,13 @@ class MapView {
   // `row` is the one that answers; `says`, what is told of it there.
   open(place, row = this.current, says = "") {
     this.pause();
-    // What a step of the tour asks is answered where the pressed square opens, or for a layer its first.
-    const { answer, parts: [asked] = ["self-attention"] } = this.tour[this.stop] || {};
-    if (answer && /^decoder\/\d+$/.test(place)) place += `/${asked}/0`;
-    this.answer = RegExp(`^\\w+/\\d+/${asked}/\\d+$`).test(place) && answer;
+    // What a tour's step asks is answered where the pressed square opens, or for a layer its first.
+    const step = this.tour[this.stop < 0 ? this.bars.left : this.stop] || {};
+    const { answer, place: layer = "\\w+/\\d+", parts: [asked] = ["self-attention"] } = step;
+    if (answer && this.stop >= 0 && /^decoder\/\d+$/.test(place)) place += `/${asked}/0`;
+    const [, head] = place.match(RegExp(`^${layer}/${asked}/(\\d+)$`)) || [];
+    // The same for all heads, or one for each: a second guess is answered, too.
+    this.answer = head && answer && ([answer].flat()[head] ?? answer);
     const from = this.place;
     // What wrote a part of a score is looked at, and then the score again.
     const why = place.includes("/why");
