@@ -6,10 +6,10 @@
 into them. Where only text has changed, nothing is run again.
 For maintainers only: learners write in copies, see `copies.py`.
 
-A source is Python text in jupytext's percent format. Its cells carry tags; besides nbval's own
-(``nbval-ignore-output``, ``nbval-skip``, ``raises-exception``) this script knows:
+A source is Python text in jupytext's percent format. Behind its title the build puts the set-up
+cell, ``notebooks/set_up_cell.py``, which imports `helpers.notebook`. Its cells carry tags; besides
+nbval's own (``nbval-ignore-output``, ``nbval-skip``, ``raises-exception``) this script knows:
 
-- ``set-up``: the cell is replaced by ``notebooks/set_up_cell.py``;
 - ``notes``, ``answer``: a Markdown cell that is folded away until it is clicked;
 - ``hide-input``: a code cell whose source is folded away, for a picture or a long drawing;
 - ``exercise``: a code cell with the function that learners write. Before it comes a folded cell
@@ -112,7 +112,8 @@ def read_cells(source):
 
 @functools.cache  # jupytext takes a tenth of a second for a lesson, and each is read many times
 def _cells_in(text):
-    later, framed = jupytext.reads(text, fmt="py:percent").cells, []
+    title, *later = jupytext.reads(text, fmt="py:percent").cells
+    framed = [title, nbformat.v4.new_code_cell(metadata={"tags": ["set-up"]})]
     while later:
         framed += _framed(later.pop(0), later)
     return framed

@@ -13,9 +13,6 @@ LESSON = """\
 #
 # What it asks.
 
-# %% tags=["set-up"]
-from helpers import notebook
-
 # %%
 print("two")
 

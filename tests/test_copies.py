@@ -17,9 +17,6 @@ LESSON = """\
 #
 # What it asks.
 
-# %% tags=["set-up"]
-from helpers import notebook
-
 # %% [markdown] tags=["notes"]
 # Say this first.
 

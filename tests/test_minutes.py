@@ -13,9 +13,6 @@ LESSON = """\
 #
 # <details><summary>Fine print</summary>Not read.</details>
 
-# %% tags=["set-up"]
-from helpers import notebook
-
 # %% [markdown] tags=["notes"]
 # Nobody reads this aloud.
 

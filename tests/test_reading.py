@@ -14,9 +14,6 @@ LESSON = """\
 # %% [markdown]
 # # A lesson
 
-# %% tags=["set-up"]
-from helpers import notebook
-
 # %% tags=["hide-input"]
 short = 1
 

@@ -11,9 +11,6 @@
 # can leave the tour whenever you like and click on anything that looks interesting. To see a sentence of your own,
 # type it in French into the field above the picture and press <kbd>Enter</kbd>.
 
-# %% tags=["set-up"]
-from helpers import notebook  # the build puts the whole set-up cell in this place
-
 # %% tags=["nbval-ignore-output"]
 from helpers.pretrained.translator import load_translator
 from helpers.widgets.model_map import model_map

@@ -10,9 +10,6 @@
 #
 # Let it translate the sentence. Then we'll add a clause at the end and let it translate again.
 
-# %% tags=["set-up"]
-from helpers import notebook  # the build puts the whole set-up cell in this place
-
 # %%
 import torch
 from torch import nn

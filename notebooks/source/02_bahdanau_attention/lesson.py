@@ -8,9 +8,6 @@
 # In 2014 Bahdanau, Cho and Bengio let a network glance back. We've trained their model just as long as lesson 01's, on
 # the same sentences. Both started from one **seed**, which fixes the random numbers.
 
-# %% tags=["set-up"]
-from helpers import notebook  # the build puts the whole set-up cell in this place
-
 # %% tags=["hide-input"]
 # The lesson's tools, and a count of faultless translations by length.
 from functools import cache

@@ -8,9 +8,6 @@
 #
 # What drove them apart? Let's hide a word of the first sentence from *bank*. Do the two vectors move closer together?
 
-# %% tags=["set-up"]
-from helpers import notebook  # the build puts the whole set-up cell in this place
-
 # %% tags=["hide-input"]
 # The lesson's tools, and MiniLM, the model that reads the two sentences.
 import math

@@ -8,9 +8,6 @@
 # Two models take this exam, three times each. They're built alike, start from the same random weights and see the
 # same cards.
 
-# %% tags=["set-up"]
-from helpers import notebook  # the build puts the whole set-up cell in this place
-
 # %% tags=["hide-input"]
 import math
 

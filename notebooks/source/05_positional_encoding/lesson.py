@@ -7,9 +7,6 @@
 #
 # Before we look for it, a guess. How often will the model name the right letter?
 
-# %% tags=["set-up"]
-from helpers import notebook  # the build puts the whole set-up cell in this place
-
 # %% tags=["hide-input"]
 import math
 

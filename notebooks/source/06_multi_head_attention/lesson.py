@@ -10,9 +10,6 @@
 # **heads** each. Every head draws its own attention map, and one row of each map holds the weights of the word *it*.
 # Does any of these 72 rows pick out both words?
 
-# %% tags=["set-up"]
-from helpers import notebook  # the build puts the whole set-up cell in this place
-
 # %% tags=["hide-input"]
 import itertools
 import math

@@ -8,9 +8,6 @@
 # sentence, which all of its words share, and the rest, which is the word's **own**. At first nearly all of a vector
 # is its own. But attention mixes words, so every layer takes some of that away. How fast?
 
-# %% tags=["set-up"]
-from helpers import notebook  # the build puts the whole set-up cell in this place
-
 # %% tags=["hide-input"]
 import math
 

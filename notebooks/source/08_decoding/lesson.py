@@ -13,9 +13,6 @@
 # The model only says how likely each token is. The choice is ours, and in this lesson you'll get a better sentence
 # out of this very model without changing a single weight.
 
-# %% tags=["set-up"]
-from helpers import notebook  # the build puts the whole set-up cell in this place
-
 # %% tags=["hide-input"]
 import math
 

@@ -8,9 +8,6 @@
 # Then we ask it for a translation, and it writes *the the the the*. Nobody expects much after twenty steps, and
 # there's no slip in the arithmetic. But how can numbers look so good when the model is so bad?
 
-# %% tags=["set-up"]
-from helpers import notebook  # the build puts the whole set-up cell in this place
-
 # %% tags=["hide-input"]
 import math
 import zlib

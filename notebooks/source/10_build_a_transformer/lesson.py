@@ -18,9 +18,6 @@
 # This lesson builds on lessons 03 to 09. The six exercises take 54 minutes. Training, using and breaking what
 # you've built takes about 45.
 
-# %% tags=["set-up"]
-from helpers import notebook  # the build puts the whole set-up cell in this place
-
 # %% tags=["hide-input"]
 import math
 import subprocess

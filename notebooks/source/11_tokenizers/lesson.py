@@ -11,9 +11,6 @@
 # Your Transformer in lesson 10 was given such numbers, and so are most of the language models from here to lesson 20.
 # Today you'll write the program that produces them, and all you need is plain Python.
 
-# %% tags=["set-up"]
-from helpers import notebook  # the build puts the whole set-up cell in this place
-
 # %%
 import re
 from collections import Counter

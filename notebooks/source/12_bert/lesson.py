@@ -13,9 +13,6 @@
 # BERT reads ids like those that you produced in lesson 11. It's made of encoder layers (lesson 07) and trained with
 # cross-entropy (lesson 09).
 
-# %% tags=["set-up"]
-from helpers import notebook  # the build puts the whole set-up cell in this place
-
 # %% tags=["hide-input"]
 import random
 from dataclasses import replace

@@ -10,9 +10,6 @@
 # The model is MiniLM again, with a new adapter. In lesson 12 it returned one answer per text, and now it returns two
 # numbers per token. It reads the question and the text together, joined by [SEP] as in lesson 11.
 
-# %% tags=["set-up"]
-from helpers import notebook  # the build puts the whole set-up cell in this place
-
 # %% tags=["hide-input"]
 import math
 import random

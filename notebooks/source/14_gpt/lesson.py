@@ -14,9 +14,6 @@
 # you'll start with a model that can do nothing but average, and turn it into a GPT step by step. At each step, you'll
 # measure what the new part is worth.
 
-# %% tags=["set-up"]
-from helpers import notebook  # the build puts the whole set-up cell in this place
-
 # %% tags=["hide-input"]
 import math
 from itertools import islice, product

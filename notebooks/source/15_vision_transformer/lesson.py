@@ -15,9 +15,6 @@
 # Here are the model's answers for twelve pictures that it never saw in training. Each has 28 × 28 pixels and belongs
 # to one of ten classes of clothes.
 
-# %% tags=["set-up"]
-from helpers import notebook  # the build puts the whole set-up cell in this place
-
 # %% tags=["hide-input"]
 
 import torch

@@ -12,9 +12,6 @@
 #
 # This lesson follows lesson 14. You also need lesson 08's cache.
 
-# %% tags=["set-up"]
-from helpers import notebook  # the build puts the whole set-up cell in this place
-
 # %% tags=["hide-input"]
 import math
 

@@ -12,9 +12,6 @@
 # This lesson is a branch that starts after lesson 15. You need lesson 04's padding mask, lesson 07's encoder layers,
 # and lesson 15's class token, which turned those layers into a classifier.
 
-# %% tags=["set-up"]
-from helpers import notebook  # the build puts the whole set-up cell in this place
-
 # %% tags=["hide-input"]
 import numpy
 import torch

@@ -13,9 +13,6 @@
 # This lesson follows lesson 95, though you can come straight from lesson 16. You also need GPT from lesson 14, LoRA
 # from lesson 12, and lesson 09's way of leaving padding out of the loss.
 
-# %% tags=["set-up"]
-from helpers import notebook  # the build puts the whole set-up cell in this place
-
 # %% tags=["hide-input"]
 import random
 import statistics

@@ -16,9 +16,6 @@
 # this lesson then goes on with your answers. If you skipped that lesson, you've missed nothing, because you write them
 # today.
 
-# %% tags=["set-up"]
-from helpers import notebook  # the build puts the whole set-up cell in this place
-
 # %% tags=["hide-input"]
 import math
 import statistics

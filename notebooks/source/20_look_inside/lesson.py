@@ -13,9 +13,6 @@
 # This lesson follows lesson 19. You also need heads (lesson 06) and the induction score from lesson 14's *Going
 # deeper*. If you skipped that exercise, the lesson uses the course's own version.
 
-# %% tags=["set-up"]
-from helpers import notebook  # the build puts the whole set-up cell in this place
-
 # %% tags=["hide-input"]
 import copy
 import random

@@ -9,9 +9,6 @@
 # You can look something up here, or play the page as a game. One of you reads a sentence aloud, and the others have
 # to think of an *experiment* that would decide whether it's true. The game takes about **45 minutes**.
 
-# %% tags=["set-up"]
-from helpers import notebook  # the build puts the whole set-up cell in this place
-
 # %%
 import math
 

@@ -6,9 +6,6 @@
 # Every option explains why it's right or wrong, and the heading tells you which lesson to return to. In the
 # table of progress, row 10 counts these questions too.
 
-# %% tags=["set-up"]
-# The build puts the whole set-up cell in this place.
-
 # %%
 from helpers import exercises
 

@@ -5,9 +5,6 @@
 # Each widget takes one line of Python. If you give it a name, as with `view` below, you can read and set its
 # state from the next cell. Allow **10 minutes** to play.
 
-# %% tags=["set-up"]
-# The build puts the whole set-up cell in this place.
-
 # %%
 import torch
 

@@ -10,9 +10,6 @@
 # page.
 #
 
-# %% tags=["set-up"]
-from helpers import notebook  # the build puts the whole set-up cell in this place
-
 # %%
 import math
 

@@ -11,9 +11,6 @@
 #
 # You can come here from any lesson after 07. Allow **11 minutes** for both parts.
 
-# %% tags=["set-up"]
-from helpers import notebook  # the build puts the whole set-up cell in this place
-
 # %% tags=["hide-input"]
 
 import numpy

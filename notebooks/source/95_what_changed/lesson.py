@@ -10,9 +10,6 @@
 # This page follows lesson 16. You also need lesson 07's block and lesson 14's GPT. If you're short of time, go on with
 # lesson 18, because lesson 19 asks you for these four parts again.
 
-# %% tags=["set-up"]
-from helpers import notebook  # the build puts the whole set-up cell in this place
-
 # %% tags=["hide-input"]
 import copy
 import math

@@ -11,9 +11,6 @@
 #
 # Allow **50 minutes**. You need lessons 04 to 09, and the bug hunt in lesson 10 is good preparation.
 
-# %% tags=["set-up"]
-from helpers import notebook  # the build puts the whole set-up cell in this place
-
 # %% tags=["hide-input"]
 import torch
 
