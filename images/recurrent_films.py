@@ -327,21 +327,25 @@ COLUMNS = [27 + 54 * j for j in range(7)]  # the middles of the states, and of t
 INKS = (*COLOURS, "ink")  # a colour per state
 # The box in which what is taken lies side by side, and that of the decoder.
 MIX = 94, 184, 280, 24
-DECODER = {"x": 169, "y": 222, "width": 130, "height": 28}
+DECODER = {"x": 154, "y": 222, "width": 160, "height": 28}
 WROTE_AT = 384  # the left end of the words
 
 
 def decoder_looking_back():
     """A film: a map in seven colours, one per French word, says how much of each an English word
     takes. Then it is made: the encoder's seven states come out of un médecin cherche la
-    lettre, the full stop and eos. Before each word is written, lines as thick as the weights lead
-    from all states to a box, in which what is taken of each lies side by side. It goes into the
-    decoder, whose colours blend, and out of it come the word and its row of the map. A, doctor and
+    lettre, the full stop and eos. Before each word is written, the decoder's state s meets all
+    states, which then have weights. Lines as thick as these lead to a box, in which what is taken
+    lies side by side. It goes into the decoder, whose colours blend, and out of it come the word
+    and its row of the map. A, doctor and
     looks each come mostly from the next French word. For takes 0.57 of cherche and 0.42 of la. The
     takes 0.71 of la and 0.26 of cherche. Letter comes from lettre, the full stop and eos both from
-    the full stop. At the end the map is there again: a diagonal with kinks at for and eos.
+    the full stop. At the end the map is there again: a diagonal with kinks, framed, at for and eos.
     """
     read, written, weights = _trained(SEARCH)
+    most = [max(range(len(read)), key=row.__getitem__) for row in weights]
+    kinks = [(i, j) for i, j in enumerate(most) if i and j == most[i - 1]]  # it doesn't move on
+    names = " and ".join(f"“{written[i]}”" for i, _ in kinks).replace("“<eos>”", "<eos>")
 
     def of(i, j):
         return f"{weights[i][j]:.2f} of {STATES[j]}"
@@ -349,18 +353,19 @@ def decoder_looking_back():
     told = [
         "How much does each English word take from each French one?",
         "First, the encoder turns each French word into a state.",
-        f"The decoder takes {of(0, 0)} and {of(0, 1)}. The mix goes in, and “a” comes out.",
-        f"For “doctor” it weighs all seven again: {of(1, 1)}, “médecin”.",
+        "The decoder's state, s, meets all seven, which gives each a weight. It takes "
+        f"{of(0, 0)} and {of(0, 1)}, and writes “a”.",
+        f"s has changed, so the weights do, too: “doctor” takes {of(1, 1)}, “médecin”.",
         f"“looks” needs only “cherche”, so it takes {of(2, 2)}.",
-        f"“for” has no French word of its own. So {of(3, 2)} and {of(3, 3)} mix into one vector.",
+        f"“for” has no French word of its own, so {of(3, 2)} and {of(3, 3)} mix into one vector.",
         f"“the” takes {of(4, 3)}, “la”, and again some of “cherche”.",
-        "Then it's word for word: “letter” looks at “lettre” …",
-        "… the full stop at its counterpart.",
-        "<eos> looks at the full stop, too.",
-        "Nobody told the model which words belong together. Yet a diagonal appears, with kinks "
-        "at “for” and <eos>.",
+        "“letter” looks at “lettre”, its French counterpart.",
+        "The full stop looks at the French one.",
+        "<eos> also looks at the full stop, not at the French <eos>.",
+        "Nobody told the model which words belong together. Learning to translate was enough for "
+        f"this diagonal, with kinks at {names}.",
     ]
-    moves = {0: 3.2, 2: 3.6, 3: 2.6, 4: 2.2, 5: 3.6, 6: 2.6, 7: 1.9, 8: 1.8, 9: 1.8}
+    moves = {0: 3.2, 2: 4.6, 3: 3.6, 4: 2.8, 5: 4.2, 6: 3.2, 7: 2.6, 8: 2.4, 9: 2.4}
     scenes = [Scene(one, moves.get(i, 1.9), i not in (0, 4, 7, 8)) for i, one in enumerate(told)]
     for now, scene in enumerate(scenes, -2):  # at first the map, and then nothing is weighed
         scene.text("read", 6, 18, "read", "query", anchor="start", bold=True)
@@ -370,7 +375,11 @@ def decoder_looking_back():
         if -2 < now < len(written):
             _gaze(scene, weights[now] if now >= 0 else [0] * 7, now)
         _map(scene, written, weights, now)
-    return film(scenes, 454)
+        scene.text("blank", 6, 458, f"no number: under {BLANK}", "muted", anchor="start")
+    for i, j in kinks:
+        scene.rect(f"kink {i}", COLUMNS[j] - 26, 97 + 43 * i, 52, 42, "none", "ink", line=3,
+                   when=(0.7, 1))  # fmt: skip
+    return film(scenes, 466)
 
 
 def _gaze(scene, weights, now):
@@ -380,32 +389,33 @@ def _gaze(scene, weights, now):
     scene.rect("decoder", *DECODER.values(), "none", "ink")
     for j, (at, weight) in enumerate(zip(COLUMNS, weights, strict=True)):
         seen, share = weight >= BLANK, wide * (weight / taken if weighed else 1 / 7)
-        turn = (0, 0.25) if weighed else (0.08 * j, 0.4 + 0.08 * j)  # one after the other
-        drawn = (0, 0.25) if weighed else (0.4 + 0.07 * j, 0.58 + 0.07 * j)
+        turn = (0.25, 0.4) if weighed else (0.08 * j, 0.4 + 0.08 * j)  # one after the other
+        drawn = turn if weighed else (0.4 + 0.07 * j, 0.58 + 0.07 * j)
         scene.rect(f"state {j}", at - 22, 114, 44, 30, INKS[j], INKS[j], SHADE * weight,
                    start={"y": 62}, when=turn)  # fmt: skip
-        scene.text(f"h {j}", at, 135, STATES[j], "ink", start={"y": 83}, when=turn)
         end = x + share / 2, y
         scene.line(f"gaze {j}", [(at, 144), end], INKS[j], round(max(14 * weight, 1.5), 1),
                    opacity=1 if seen else 0.35, start={"points": [*end, *end]},
                    when=drawn)  # fmt: skip
+        if weighed:
+            scene.card(f"s {now} {j}", at, 129, "s", "ink", 30, True, 24, start=(234, 236),
+                       opacity=0, when=(0, 0.35))  # fmt: skip
         if seen:
             scene.text(f"weight {j}", at, 106, f"{weight:.2f}", INKS[j], bold=True, when=turn)
             part, state = (x, y, share, high), {"x": at - 22, "y": 114, "width": 44, "height": 30}
             scene.rect(f"taken {now} {j}", *part, INKS[j], tint=SHADE, round=0, start=state,
-                       when=(0.25, 0.5))  # fmt: skip
+                       when=(0.4, 0.6))  # fmt: skip
             come = dict(zip(DECODER, part, strict=True))
             scene.rect(f"blend {now} {j}", *DECODER.values(), INKS[j], tint=SHADE * weight,
-                       start=come, when=(0.55, 0.75))  # fmt: skip
+                       start=come, when=(0.65, 0.8))  # fmt: skip
+        scene.text(f"h {j}", at, 135, STATES[j], "ink", start={"y": 83}, when=turn)
         if share > 70 and seen:
             words = f"{weight:.2f} {STATES[j]}"
-            scene.text(f"part {now} {j}", *(end[0], y + 18), words, when=(0.5, 0.55))
+            scene.text(f"part {now} {j}", *(end[0], y + 18), words, when=(0.6, 0.65))
         x += share
-    scene.text("its name", 234, 242, "decoder", bold=True)
+    scene.text("its name", 234, 242, "decoder, state s", bold=True, room=150)
     if weighed:
-        scene.arrow("goes in", 234, 209, 234, 221, "ink", 3, 9, when=(0.5, 0.6))
-        for y, words in ((230, "no number:"), (250, f"under {BLANK}")):
-            scene.text(words, 6, y, words, "muted", anchor="start", room=156)
+        scene.arrow("goes in", 234, 209, 234, 221, "ink", 3, 9, when=(0.6, 0.7))
 
 
 def _map(scene, written, weights, now):
@@ -413,7 +423,7 @@ def _map(scene, written, weights, now):
     opening, last = now < -1, now == len(written)
     whole = opening or last
     foot, pitch = (118, 43) if whole else (272, 23)
-    late = {"when": (0, 0.8) if last else (0.75, 1)}  # what is new comes when the rest is there
+    late = {"when": (0, 0.8) if last else (0.8, 1)}  # what is new comes when the rest is there
     scene.text("written", WROTE_AT, foot - 24, "written", bold=True, anchor="start", **late)
     if now + 1 < len(written) and not opening:
         scene.text("next", WROTE_AT, foot + pitch * (now + 1) + 6, "?", anchor="start",
@@ -433,7 +443,7 @@ def _map(scene, written, weights, now):
                 continue
             come = {"width": 0} if opening else DECODER  # out of which its word comes
             scene.rect(f"cell {i} {j}", COLUMNS[j] - 26, y - pitch / 2 + 1, 52, pitch - 2, INKS[j],
-                       "none", SHADE * weight, line=0, round=0, start=come, **late)  # fmt: skip
+                       INKS[j], SHADE * weight, line=1, round=0, start=come, **late)  # fmt: skip
             if whole:
                 how = late if opening else {"when": (0.7, 1)}
                 scene.text(f"share {i} {j}", COLUMNS[j], y + 6, f"{weight:.2f}", start={}, **how)

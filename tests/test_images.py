@@ -233,6 +233,7 @@ def test_an_english_word_appears_when_its_weights_are_there_and_its_caption_says
         shapes = scene["shapes"]
         assert sum(bool(re.fullmatch(r"written \d", name)) for name in shapes) == i + 1
         assert shapes[f"written {i}"]["start"].keys() == {"x"}  # it slides through no other word
+        assert {f"s {i} {j}" for j in range(7)} < shapes.keys()  # the decoder's state meets all
         said = re.findall(r"0\.\d\d", scene["caption"])
         assert {*said} <= {v["text"] for k, v in shapes.items() if k.startswith("weight")}
         for j in range(7):  # each state shows its weight, and the map keeps it
@@ -247,6 +248,7 @@ def test_an_english_word_appears_when_its_weights_are_there_and_its_caption_says
             blended = shapes.get(f"blend {i} {j}", shapes["decoder"])  # and then one vector
             assert all(blended[side] == shapes["decoder"][side] for side in ("x", "y", "width"))
     both = scenes[3]["shapes"]
+    assert {"kink 3", "kink 7"} < last["shapes"].keys()
     assert [both[f"part 3 {j}"]["text"] for j in (2, 3)] == ["0.57 h₃", "0.42 h₄"]
 
 
