@@ -70,8 +70,9 @@ def test_on_a_phone_a_dragged_control_stays_and_the_list_of_words_closes(open_no
     top = """handle => Math.round(handle.getBoundingClientRect().y
         - handle.closest(".ex").getBoundingClientRect().y)"""
     tops = set()
-    for key, kept in ("End", 128), ("Home", 0), ("ArrowRight", 1):
-        handle.press(key)
+    for keys, kept in (["End"], 128), (["Home"], 0), (["ArrowRight"] * 5, 5):  # held: none is lost
+        handle.focus()
+        press(page, *keys)
         page.locator(".ex text", has_text=f"Let through: {kept} of 128").wait_for()
         tops.add(handle.evaluate(top))
     assert len(tops) == 1

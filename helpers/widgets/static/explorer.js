@@ -53,7 +53,8 @@ class Explorer {
   }
   flush() {
     if (!this.waiting.length || this.sent > this.shown.answered) return;
-    this.model.send({ ...this.waiting.shift(), number: ++this.sent, gesture: this.gesture });
+    this.asked = this.waiting.shift();
+    this.model.send({ ...this.asked, number: ++this.sent, gesture: this.gesture });
     this.lost = setTimeout(() => {
       this.told.hidden = false;
       this.told.replaceChildren("Python hasn’t answered. If it isn’t at work, run this cell again.");
@@ -71,6 +72,7 @@ class Explorer {
     clearTimeout(this.lost);
     // A view made anew, in another place of the page, goes on where the last one was.
     this.sent = Math.max(this.sent, shown.answered);
+    if (this.sent === shown.answered) this.asked = null;
     this.updateControls(shown.controls);
     this.root.classList.toggle("ex-still", prefersStillness() || Boolean(this.dragging));
     this.draw();

@@ -73,8 +73,10 @@ function onKey(explorer, event) {
     const way = along.axis === "y" && along.to > along.from === along.high > along.low ? -1 : 1;
     const steps = (event.shiftKey ? 10 : 1) * (arrow[0] - way * arrow[1]);
     const also = alsoSet(target);
-    const held = Object.entries(also).every(([name, value]) => explorer.state[name] === value);
-    const now = held ? explorer.state[along.trait] : along.now; // the trait was another handle's
+    // A held key goes on from what is asked for already, if Python hasn't answered yet.
+    const asked = [explorer.asked, ...explorer.waiting].findLast((one) => along.trait in (one?.set || {}))?.set;
+    const held = asked && Object.entries(also).every(([name, value]) => asked[name] === value);
+    const now = held ? asked[along.trait] : along.now;
     explorer.ask({ set: { ...also, [along.trait]: stepped(now, steps, along) } });
     return true;
   }
