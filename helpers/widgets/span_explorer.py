@@ -5,13 +5,13 @@ import traitlets
 
 from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, WEIGHTS
 from helpers.widgets.explorer import Explorer
-from helpers.widgets.svg import PALE, RULE, Sheet, shade, share, track
+from helpers.widgets.svg import PALE, RULE, Sheet, flow, shade, share, track
 
 MOST_TOKENS = 60  # of the text; more could not be told apart
-MAP, WIDE, LEFT, UP = 260, 400, 90, 84  # pixels; the map's corner
+MAP, WIDE, LEFT, UP = 236, 400, 132, 114  # pixels; the map's corner
+BAR = 40  # pixels of a bar beside the map that is sure
 ROW = 36  # pixels of a candidate's line
-ROOM = 15  # pixels that a cell's name takes
-LETTER = 10.6  # pixels, roughly, of a letter of the text
+ROOM = 14  # pixels that a cell's name takes
 LONGEST = 20  # tokens of an answer
 CANDIDATES = 4
 NOWHERE = "not in the text"
@@ -25,6 +25,8 @@ class SpanExplorer(Explorer):
     reader : Reader
     question, text : str
         The text with at most 60 tokens.
+    questions : dict of str to str, default={}
+        More of them, a button each, by what stands on it.
     **state : traits
         `start` and `end` (int): the tokens that are marked; −1 is the model's choice. `apart`
         (bool): start and end are each chosen alone.
@@ -41,8 +43,8 @@ class SpanExplorer(Explorer):
     end = traitlets.Int(-1, min=-1, max=MOST_TOKENS).tag(state=True)
     apart = traitlets.Bool(False).tag(state=True)
 
-    def __init__(self, reader, question, text, **state):
-        self._reader, self._known = reader, {}
+    def __init__(self, reader, question, text, questions=None, **state):
+        self._reader, self._known, self._questions = reader, {}, questions or {}
         super().__init__(question=question, text=text, **state)
 
     def _window(self, question, text):
@@ -68,6 +70,7 @@ class SpanExplorer(Explorer):
     def build(self):
         self.words("question", "Question", wide=True)
         self.words("text", "Text", wide=True)
+        self.examples("question", self._questions)
         self.switch("apart", "Choose start and end independently")
         self.observe(lambda _: self.take({"start": -1, "end": -1}), names=["question", "text"])
 
@@ -85,9 +88,7 @@ class SpanExplorer(Explorer):
             chosen = window.start.argmax().item(), window.end.argmax().item()
         every = torch.cat([scores.flatten(), torch.tensor([window.no_answer])]).softmax(0)
         shares = every[:-1].view_as(scores)
-        start, end = shares.sum(1), shares.sum(0)  # with “not in the text”, 1 each
-        if self.apart:
-            start, end = ((1 - every[-1]) * one.softmax(0) for one in (window.start, window.end))
+        start, end = window.start.softmax(0), window.end.softmax(0)
         names = [one if len(one) < 8 else f"{one[:6]}…" for one in window.tokens]
         return {"window": window, "names": names, "scores": scores, "spans": spans,
                 "shares": shares, "none": every[-1].item(), "valid": bool(valid[chosen]),
@@ -115,14 +116,15 @@ class SpanExplorer(Explorer):
         best = self.words_of(found["spans"][0]).rstrip(".")
         sure, none = found["shares"][found["spans"][0]].item(), found["none"]
         if self.apart:
-            said = f"point at “{words}”" if words else "make no span: the end comes first"
+            ends = (f"“{found['window'].tokens[place]}”" for place in found["chosen"])
+            said = f"point at “{words}”" if words else "are {} and {}: no span".format(*ends)
             too = " too" * (found["chosen"] == found["spans"][0])
             together = f"they point at “{best}”{too}"
             if none > sure:
                 together = f"the answer is “{NOWHERE}”: {share(none)}"
-            asked = f"Chosen together, {together}. Ask something else about the text."
-            return f"Start and end, chosen independently, {said}.", asked
-        asked = "Press another cell, or tick the box."
+            asked = f"Chosen together, {together}. Untick the box, or ask something else."
+            return f"Start and end, each chosen alone, {said}.", asked
+        asked = "Ask something else, or drag in the map."
         answer, other = f"“{best}”: {share(sure)}", f"“{NOWHERE}” gets {share(none)}"
         if none > sure:
             answer = f"“{NOWHERE}”: {share(none)}"
@@ -139,26 +141,32 @@ class SpanExplorer(Explorer):
         return [self._draw_map(), self._draw_text()]
 
     def _draw_map(self):
-        sheet, found = Sheet(400, MAP + UP + 56), self.numbers
+        sheet, found = Sheet(WIDE, MAP + UP + 50), self.numbers
         n = len(found["scores"])
-        sheet.text(0, 18, "Spans", INK, bold=True)
-        sheet.text(LEFT - 8, UP - 8, "start ↓", BLUE, anchor="end")
-        sheet.text(LEFT - 8, UP - 30, "end →", ORANGE, anchor="end")
-        cell, shares = MAP / n, found["shares"]
-        sheet.pixels(LEFT, UP, MAP, MAP, shares, WEIGHTS, 0, 1)
+        sheet.text(0, 18, "Every span", INK, bold=True)
+        sheet.text(LEFT - BAR - 6, UP - 30, "end →", ORANGE, anchor="end")
+        sheet.text(LEFT - BAR - 6, UP - 8, "start ↓", BLUE, anchor="end")
+        cell, (start, end) = MAP / n, found["chosen"]
+        sheet.rect(LEFT - BAR, UP, BAR - 2, MAP, PALE)
+        sheet.rect(LEFT, UP - BAR, MAP, BAR - 2, PALE)
+        for i in range(n):
+            down, across = ((BAR - 2) * found[name][i].item() for name in ("start", "end"))
+            sheet.rect(LEFT - 2 - down, UP + cell * i + 1, down, cell - 2, BLUE)
+            sheet.rect(LEFT + cell * i + 1, UP - 2 - across, cell - 2, across, ORANGE)
+        # By the root of the probability: a second answer is seen as well.
+        sheet.pixels(LEFT, UP, MAP, MAP, found["shares"].sqrt(), WEIGHTS, 0, 1)
         steps = [(LEFT + cell * i, UP + cell * (i + down)) for i in range(n) for down in (0, 1)]
         sheet.path([*steps, (LEFT, UP + MAP)], width=0, fill=GREY, opacity=0.5)
         for i in range(n - LONGEST):
             at = UP + cell * (i + 0.5)
             sheet.line(LEFT + cell * (i + LONGEST), at, LEFT + MAP, at, GREY, cell / 3)
-        start, end = found["chosen"]
         x, y = LEFT + cell * end, UP + cell * start
         every = -int(-ROOM // cell)  # names, counted from the marked cell: as there is room
         for i, token in enumerate(found["names"]):
             sides = (token, 0, i - start, BLUE), (token, 90, i - end, ORANGE)
             for name, turn, off, ink in sides:
-                along, on = cell * (i + 0.5), not off
-                place = (LEFT + along + 6, UP - 6) if turn else (LEFT - 8, UP + along + 6)
+                along, on = cell * (i + 0.5) + 6, not off
+                place = (LEFT + along, UP - BAR - 4) if turn else (LEFT - BAR - 6, UP + along)
                 if off % every == 0:
                     anchor = "start" if turn else "end"
                     ink = ink if on else GREY
@@ -173,46 +181,44 @@ class SpanExplorer(Explorer):
         )
         value = self.words_of((start, end)) or "no span"
         sheet.handle(LEFT, UP, MAP, MAP, "The marked span", value, across, down, apart=False)
-        self._draw_scale(sheet, UP + MAP + 10)
+        self._draw_scale(sheet, UP + MAP + 6)
         return sheet
 
     def _draw_scale(self, sheet, y):
         """Say what the colours mean: how likely a span is, or why it is none."""
-        sheet.text(LEFT - 8, y + 14, "P(span) 0", GREY, anchor="end")
-        sheet.pixels(LEFT, y, 84, 18, torch.linspace(0, 1, 60)[None], WEIGHTS, 0, 1)
-        sheet.text(LEFT + 90, y + 14, "1", GREY)
-        sheet.rect(LEFT + 124, y, 18, 18, shade(WEIGHTS, self.numbers["none"]), GREY, 1)
-        sheet.text(LEFT + 148, y + 14, NOWHERE, GREY)
-        sheet.rect(LEFT, y + 24, 18, 18, GREY, opacity=0.5)
-        sheet.text(LEFT + 24, y + 38, "end first", GREY)
+        x = LEFT - BAR
+        sheet.text(x - 6, y + 14, "P(span) 0", GREY, anchor="end")
+        sheet.pixels(x, y, 84, 18, torch.linspace(0, 1, 60)[None], WEIGHTS, 0, 1)
+        sheet.line(x + 42, y, x + 42, y + 18, "white", 1)
+        sheet.text(x + 42, y + 38, "¼", GREY, anchor="middle")
+        sheet.text(x + 90, y + 14, "1", GREY)
+        sheet.rect(x + 118, y, 18, 18, shade(WEIGHTS, self.numbers["none"] ** 0.5), GREY, 1)
+        sheet.text(x + 142, y + 14, NOWHERE, GREY)
+        sheet.rect(x + 118, y + 24, 18, 18, GREY, opacity=0.5)
+        sheet.text(x + 142, y + 38, "end first", GREY)
         if len(self.numbers["scores"]) > LONGEST:
             for down in (27, 33, 39):
-                sheet.line(LEFT + 124, y + down, LEFT + 142, y + down, GREY, 2)
-            sheet.text(LEFT + 148, y + 38, f"over {LONGEST} tokens", GREY)
+                sheet.line(x + 224, y + down, x + 242, y + down, GREY, 2)
+            sheet.text(x + 248, y + 38, f"over {LONGEST}", GREY)
 
     def _draw_text(self):
-        found, x, y = self.numbers, 0.0, 44.0
-        sheet = Sheet(WIDE, 0, least=24 / ROW)
-        sheet.text(0, 18, "Start and end, token by token", INK, bold=True)
+        found, sheet = self.numbers, Sheet(WIDE, 0, least=24 / ROW)
         first, last = found["chosen"]
-        rows = zip(found["window"].tokens, found["start"], found["end"], strict=True)
-        for place, (token, start, end) in enumerate(rows):
-            width = LETTER * (len(token) + 0.4 * token.count("#") + 0.5 * token.count("m")) + 8
-            if x + width > WIDE:
-                x, y = 0.0, y + 50
-            sheet.rect(x, y, width - 2, 24, PALE, round=3)
+        for x, name, place, ink in (0, "start", first, BLUE), (200, "end", last, ORANGE):
+            sheet.text(x, 18, f"▮ {name} alone: {share(found[name][place])}", ink, bold=True)
+        tokens, y = found["window"].tokens, 0
+        for place, (x, y, wide) in enumerate(flow(tokens, 32, WIDE, 32)):
+            sheet.rect(x, y, wide, 26, PALE, round=3)
             if first <= place <= last:
-                sheet.rect(x, y, width - 2, 24, PURPLE, round=3, opacity=0.35)
-            sheet.text(x + (width - 2) / 2, y + 18, token, INK, anchor="middle")
-            sheet.bar(x, y + 26, width - 2, 7, start, BLUE)
-            sheet.bar(x, y + 34, width - 2, 7, end, ORANGE)
-            x += width
-        y += 72
-        for x, name, place, ink in (0, "start", first, BLUE), (WIDE / 2, "end", last, ORANGE):
-            part = share(found[name][place])
-            sheet.text(x, y, f"▬ {name} {found['names'][place]}: {part}", ink)
-        self._draw_spans(sheet, y + 20)
-        sheet.height = y + 34 + ROW * (len(found["spans"]) + 1)
+                sheet.rect(x, y, wide, 26, PURPLE, round=3, opacity=0.35)
+            for mine, ink, inside in (first, BLUE, 1), (last, ORANGE, 3 * (first == last) + 1):
+                if place == mine:
+                    size = wide - 2 * inside, 26 - 2 * inside
+                    sheet.rect(x + inside, y + inside, *size, stroke=ink, line=3)
+            sheet.text(x + wide / 2, y + 19, tokens[place], INK, anchor="middle")
+        sheet.text(0, y + 54, "Chosen together", INK, bold=True)
+        self._draw_spans(sheet, y + 68)
+        sheet.height = y + 68 + ROW * (len(found["spans"]) + 1)
         return sheet
 
     def _draw_spans(self, sheet, y):

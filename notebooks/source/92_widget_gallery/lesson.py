@@ -206,7 +206,12 @@ WordFlipper(load_sentiment(), "the plot barely works")
 
 # %% tags=["nbval-ignore-output"]
 made = "Jim Henson made puppets in London, and Frank Oz made his in New York."
-SpanExplorer(load_reader(), "Which people made puppets?", made)
+asked = {
+    "Which people?": "Which people made puppets?",
+    "Where?": "Where were puppets made?",
+    "When?": "When did they make puppets?",
+}
+SpanExplorer(load_reader(), asked["Which people?"], made, asked, apart=True)
 
 # %% [markdown]
 # ## An endless story (lesson 14)
