@@ -147,12 +147,7 @@ class SpanExplorer(Explorer):
         sheet.text(LEFT - BAR - 6, UP - 30, "end →", ORANGE, anchor="end")
         sheet.text(LEFT - BAR - 6, UP - 8, "start ↓", BLUE, anchor="end")
         cell, (start, end) = MAP / n, found["chosen"]
-        sheet.rect(LEFT - BAR, UP, BAR - 2, MAP, PALE)
-        sheet.rect(LEFT, UP - BAR, MAP, BAR - 2, PALE)
-        for i in range(n):
-            down, across = ((BAR - 2) * found[name][i].item() for name in ("start", "end"))
-            sheet.rect(LEFT - 2 - down, UP + cell * i + 1, down, cell - 2, BLUE)
-            sheet.rect(LEFT + cell * i + 1, UP - 2 - across, cell - 2, across, ORANGE)
+        self._draw_sides(sheet, cell)
         # By the root of the probability: a second answer is seen as well.
         sheet.pixels(LEFT, UP, MAP, MAP, found["shares"].sqrt(), WEIGHTS, 0, 1)
         steps = [(LEFT + cell * i, UP + cell * (i + down)) for i in range(n) for down in (0, 1)]
@@ -161,16 +156,6 @@ class SpanExplorer(Explorer):
             at = UP + cell * (i + 0.5)
             sheet.line(LEFT + cell * (i + LONGEST), at, LEFT + MAP, at, GREY, cell / 3)
         x, y = LEFT + cell * end, UP + cell * start
-        every = -int(-ROOM // cell)  # names, counted from the marked cell: as there is room
-        for i, token in enumerate(found["names"]):
-            sides = (token, 0, i - start, BLUE), (token, 90, i - end, ORANGE)
-            for name, turn, off, ink in sides:
-                along, on = cell * (i + 0.5) + 6, not off
-                place = (LEFT + along, UP - BAR - 4) if turn else (LEFT - BAR - 6, UP + along)
-                if off % every == 0:
-                    anchor = "start" if turn else "end"
-                    ink = ink if on else GREY
-                    sheet.text(*place, name, ink, 16, anchor, on, turn, off % (2 * every))
         sheet.line(LEFT, y + cell / 2, x, y + cell / 2, PURPLE, 1.5, "3 3")
         sheet.line(x + cell / 2, UP, x + cell / 2, y, PURPLE, 1.5, "3 3")
         sheet.rect(x - 3, y - 3, cell + 6, cell + 6, stroke=PURPLE, line=3)
@@ -183,6 +168,26 @@ class SpanExplorer(Explorer):
         sheet.handle(LEFT, UP, MAP, MAP, "The marked span", value, across, down, apart=False)
         self._draw_scale(sheet, UP + MAP + 6)
         return sheet
+
+    def _draw_sides(self, sheet, cell):
+        """Draw each token's bars beside the map, with its name as start and as end."""
+        found, (start, end) = self.numbers, self.numbers["chosen"]
+        sheet.rect(LEFT - BAR, UP, BAR - 2, MAP, PALE)
+        sheet.rect(LEFT, UP - BAR, MAP, BAR - 2, PALE)
+        for i in range(len(found["names"])):
+            down, across = ((BAR - 2) * found[name][i].item() for name in ("start", "end"))
+            sheet.rect(LEFT - 2 - down, UP + cell * i + 1, down, cell - 2, BLUE)
+            sheet.rect(LEFT + cell * i + 1, UP - 2 - across, cell - 2, across, ORANGE)
+        every = -int(-ROOM // cell)  # names, counted from the marked cell: as there is room
+        for i, token in enumerate(found["names"]):
+            sides = (token, 0, i - start, BLUE), (token, 90, i - end, ORANGE)
+            for name, turn, off, ink in sides:
+                along, on = cell * (i + 0.5) + 6, not off
+                place = (LEFT + along, UP - BAR - 4) if turn else (LEFT - BAR - 6, UP + along)
+                if off % every == 0:
+                    anchor = "start" if turn else "end"
+                    ink = ink if on else GREY
+                    sheet.text(*place, name, ink, 16, anchor, on, turn, off % (2 * every))
 
     def _draw_scale(self, sheet, y):
         """Say what the colours mean: how likely a span is, or why it is none."""
