@@ -31,8 +31,8 @@ class Unreadable(ValueError):
         return [f"Try another sentence: {self}"]
 
 
-def _beginning(given, step):
-    """Let a step function allow nothing but the `given` ids first."""
+def with_beginning(given, step):
+    """Let a step function write the `given` ids first, each with a log-probability of 0."""
 
     def next_logits(prefix, rows=None):
         logits, at = step(prefix, rows), prefix.shape[1] - 1
@@ -164,7 +164,7 @@ class Translator:
     def _decode(self, src_ids, beam_size, length_penalty, given=()):
         """Return for each sentence the ids of what was found, best first; `given` come first."""
         device = next(self.model.parameters()).device
-        step = _beginning(given, self.model.decoder_step(src_ids.to(device)))
+        step = with_beginning(given, self.model.decoder_step(src_ids.to(device)))
         max_len = self.longest_output(src_ids)
         if beam_size == 1:
             return [[ids] for ids in decoding.greedy(step, len(src_ids), BOS, EOS, max_len)]

@@ -7,6 +7,7 @@ import torch
 import traitlets
 
 from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, WEIGHTS
+from helpers.pretrained.translator import with_beginning
 from helpers.transformer import decoding
 from helpers.widgets.readable import JOINED, readable
 from helpers.widgets.sentence_explorer import MOST_PIECES, TranslatedSentence
@@ -29,24 +30,6 @@ def dialled(logits, temperature, top_k, top_p):
     if top_k:
         logits = decoding.top_k_filter(logits, top_k)
     return decoding.top_p_filter(logits, top_p).softmax(-1)
-
-
-def with_beginning(step, ids):
-    """Let a model write given `ids` first, with a log-probability of 0, and then what it chooses.
-
-    Takes a `step` as `helpers.transformer.decoding` asks for, and gives one.
-    """
-
-    def forced_step(prefix, rows=None):
-        logits = step(prefix, rows)
-        written = prefix.shape[1] - 1
-        if written >= len(ids):
-            return logits
-        only = torch.full_like(logits, -torch.inf)
-        only[:, ids[written]] = 0.0
-        return only
-
-    return forced_step
 
 
 class DecodingExplorer(TranslatedSentence):
@@ -143,7 +126,7 @@ class DecodingExplorer(TranslatedSentence):
         """Translate, `forced` first; then read it all once more for logits and attention."""
         model, tokenizer = self._translator.model, self._translator.tokenizer
         src_ids = self._translator.encode([self.sentence])
-        step = with_beginning(model.decoder_step(src_ids), forced)
+        step = with_beginning(forced, model.decoder_step(src_ids))
         request = (step, 1, self._bos_id, self._eos_id, MOST_PIECES)
         columns, finished = [], []
         if self.method == "beam":
