@@ -36,6 +36,7 @@ GOOD_PLACES = [
     "encoder/0/self-attention/norm/3", "decoder/2/feed-forward/norm/0", "encoder/embedding/10",
     "encoder/0/feed-forward/neuron/14,11", "decoder/0/cross-attention/1/v/11",
     "encoder/2/self-attention/0/1,2/why", "encoder/2/self-attention/0/1,2/why,0",
+    "decoder/1/cross-attention/join/11",
 ]  # fmt: skip
 BAD_PLACES = [
     "encoder/3", "middle/0", "encoder/0/cross-attention/0", "encoder/0/self-attention",
@@ -44,6 +45,7 @@ BAD_PLACES = [
     "encoder/0/feed-forward/neuron/13,0", "encoder/0/self-attention/neuron/0,0",
     "encoder/0/self-attention/0/o/1", "encoder/0/self-attention/0/q/12",
     "encoder/0/self-attention/0/1,12/why", "encoder/embedding/11", "encoder/embedding/0/1",
+    "encoder/0/feed-forward/join/1", "encoder/0/self-attention/join/12",
 ]  # fmt: skip
 SENTENCE = "Un chien noir court dans la neige avec un bâton."  # twelve tokens
 
@@ -320,7 +322,8 @@ def test_the_browser_shows_the_models_own_norms_and_neurons(which, request):
 
 PROJECTED = """
 import { readProjection } from "INSIDES";
-console.log(JSON.stringify([...readProjection(sent.asked, bytes(sent.more)).made.data]));
+const { made } = readProjection(sent.asked, bytes(sent.more), sent.joined);
+console.log(JSON.stringify([...made.data]));
 """
 
 
@@ -329,16 +332,20 @@ console.log(JSON.stringify([...readProjection(sent.asked, bytes(sent.more)).made
 @pytest.mark.parametrize("place", [
     "encoder/1/self-attention/2/q/1", "decoder/0/masked-self-attention/3/k/4",
     "decoder/2/cross-attention/1/q/5", "decoder/2/cross-attention/1/k/11",
-    "decoder/2/cross-attention/1/v/0",
+    "decoder/2/cross-attention/1/v/0", "encoder/1/self-attention/join/3",
 ])  # fmt: skip
 def test_the_browser_makes_the_models_own_queries_keys_and_values(place, trace):
-    stack, layer, kind, head, letter, row = place.split("/")
+    stack, layer, kind, head, *letter, row = place.split("/")
     view = model_map(trace, place=place)
     assert view._asked["place"] == place
     feed = {"asked": view._asked, "more": base64.b64encode(view._asked_data).decode()}
     part = next(p for p in getattr(trace, stack).layers[int(layer)] if p.kind == kind)
-    name = {"q": "query", "k": "key", "v": "value"}[letter]
-    exact = getattr(part.heads, name)[int(head), int(row)]
+    if head == "join":  # the mixtures of all heads, times W_O
+        feed["joined"] = (part.heads.weights @ part.heads.value)[:, int(row)].flatten().tolist()
+        exact = part.found[int(row), entries(256, STRIP)]
+    else:
+        name = {"q": "query", "k": "key", "v": "value"}[letter[0]]
+        exact = getattr(part.heads, name)[int(head), int(row)]
     assert numpy.allclose(run_in_node(PROJECTED, feed), exact, atol=0.01)
 
 

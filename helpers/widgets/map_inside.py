@@ -47,7 +47,8 @@ def pack_insides(trace) -> tuple[dict, bytes]:
 def asked(trace, place: str, double) -> tuple[dict, bytes]:
     """Compute what of a `trace` is too large to be sent before somebody asks for it.
 
-    A `place` "encoder/0/self-attention/2/q/3" asks for a projection,
+    A `place` "encoder/0/self-attention/2/q/3" asks for a projection, and
+    "encoder/0/self-attention/join/3" for the part of W_O that strips show;
     "encoder/0/self-attention/2/3,4/why" for the parts of a score, above those of an average key, or
     with "why,1" above those of key 1; for other places nothing is computed. The function `double`
     gives the traced model in double precision. Described are the place and its arrays.
@@ -57,10 +58,12 @@ def asked(trace, place: str, double) -> tuple[dict, bytes]:
     name, layer, kind, head, *what = [*place.split("/"), *[""] * 5][:6]
     packer, described = Packer(), {}
     why = what[1].startswith("why")
-    if why or what[0] in LETTERS:
+    if why or what[0] in LETTERS or head == "join":
         layers = list(_with_modules(trace, name))
         part, (_, attention) = next(one for one in layers[int(layer)] if one[0].kind == kind)
-    if why:
+    if head == "join":
+        described = _joining(attention.out_proj, packer)
+    elif why:
         cell = map(int, (what[0] + what[1].removeprefix("why")).split(","))
         described = _why(trace, part, double(), name, int(layer), int(head), *cell)
     elif what[0] in LETTERS:
@@ -117,6 +120,13 @@ def _projection(trace, part, attention, head, letter, row, packer):
         "weight": packer.add(linear.weight[columns].T),
         "bias": packer.add(bias),
     }
+
+
+def _joining(linear, packer):
+    """Take the columns of W_O, and its bias, that make the entries of a strip."""
+    some = entries(len(linear.weight), STRIP)
+    bias = torch.zeros(len(some)) if linear.bias is None else linear.bias[some]
+    return {"weight": packer.add(linear.weight[some].T), "bias": packer.add(bias)}
 
 
 def _why(trace, part, double, name, layer, head, query, key, other=None):

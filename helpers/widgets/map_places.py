@@ -34,8 +34,9 @@ def is_place(trace, place: str) -> bool:
     "encoder/0/self-attention/2/3,4" one score, "decoder/output", "encoder/embedding" and, with the
     third token and the next swapped, "encoder/embedding/2";
     "encoder/0/self-attention/norm/3" the norm at token 3, "encoder/0/feed-forward/neuron/14,3" a
-    neuron there, one of those that the map shows; "encoder/0/self-attention/2/q/3" the query's
-    projection (or "k", "v"), and "encoder/0/self-attention/2/3,4/why" the parts of a score,
+    neuron there, one of those that the map shows; "encoder/0/self-attention/join/3" the heads'
+    mixtures of token 3, joined; "encoder/0/self-attention/2/q/3" the query's projection (or "k",
+    "v"), and "encoder/0/self-attention/2/3,4/why" the parts of a score,
     compared with those of key 1 by ".../why,1"; "heads" compares a translator's heads; in a
     recurrent pair "score/3,1".
     """
@@ -56,7 +57,7 @@ def is_place(trace, place: str) -> bool:
     if not _are_below([layer], [len(stack.layers)]):
         return False
     heads = {part.kind: part.heads for part in stack.layers[int(layer)] if part.heads}
-    if len(more) == 3 and more[1] in ("norm", "neuron"):
+    if len(more) == 3 and more[1] in ("norm", "neuron", "join"):
         return trace.network is not None and _is_inside(stack, int(layer), *more)
     if len(more) == 4:
         return trace.network is not None and more[0] in heads and _is_asked(trace, heads, *more)
@@ -109,8 +110,8 @@ def _is_inside(stack, layer, kind, what, which):
     numbers = which.split(",")
     if part is None or not _are_below(numbers[-1:], [len(stack.tokens)]):
         return False
-    if what == "norm" or part.hidden is None:
-        return what == "norm" and len(numbers) == 1
+    if what != "neuron" or part.hidden is None:
+        return (what == "norm" or (what == "join" and bool(part.heads))) and len(numbers) == 1
     shown = entries(part.hidden.shape[-1], WIDE_STRIP)
     return len(numbers) == 2 and numbers[0] in [str(one) for one in shown]
 

@@ -14,8 +14,7 @@ def words_of(trace, off=()) -> dict:
     stack = trace.stacks[0]
     name = "decoder" if stack is trace.decoder else "encoder"
     first = stack.layers[0]
-    layer, head, query, key = _sharpest(stack)
-    place = f"{name}/{layer}/{first[0].kind}/{head}"
+    place, query, key = _sharpest(stack, name)
     source = _tokens(stack.tokens)
     row = _most_telling(source, [parts[0].heads for parts in stack.layers])
     first_most, last_most = (_most(parts[0].heads, row) for parts in (first, stack.layers[-1]))
@@ -36,9 +35,12 @@ def words_of(trace, off=()) -> dict:
         "follow_source": f"{name}:{row}",
         "layer": f"{name}/0",
         "output": "decoder/output",
+        "join": f"{name}/0/{first[0].kind}/join/{row}",
         "head": place,
-        "turned": f"{place}/q/{query}",
         "number": f"{place}/{query},{key}",
+        "asks": source[query],
+        "offers": source[key],
+        **{w: f"{place}/{w}/{at}" for w, at in {"q": query, "k": key, "v": key}.items()},
         "aim": trace.aim,
         "right": trace.right,
         "n_pictures": len(trace.choices),
@@ -109,6 +111,7 @@ def _target_words(trace, source, off):
     share = percent(mean[row].max().item())
     alike = share == percent(shares[row])
     return _next_words(trace, row, written[row], shares[row]) | {
+        "masked_head": _sharpest(trace.decoder, "decoder")[0],
         "drawn": f". The weight before was {share} too, by coincidence" if alike else "",
         "looked_at": source[key],
         "looked_share": share,
@@ -160,9 +163,10 @@ def _neighbour(weights):
     ]
 
 
-def _sharpest(stack):
+def _sharpest(stack, name):
     """Choose a head whose weights are clear but not all on the diagonal, and its clearest cell."""
     weights = torch.stack([parts[0].heads.weights for parts in stack.layers])
     weights.diagonal(dim1=-2, dim2=-1).zero_()
     layer, head = divmod(int(weights.max(-1).values.mean(-1).argmax()), weights.shape[1])
-    return layer, head, *divmod(int(weights[layer, head].argmax()), weights.shape[-1])
+    place = f"{name}/{layer}/{stack.layers[0][0].kind}/{head}"
+    return place, *divmod(int(weights[layer, head].argmax()), weights.shape[-1])

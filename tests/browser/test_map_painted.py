@@ -1052,6 +1052,13 @@ def test_without_a_kernel_the_map_says_what_stays_there(offline, trace):
     made = page.get_by_role("button", name=re.compile("^The value of “Un”, 1 by 64"))
     expect(made).to_have_count(1)  # what the matrix makes is there all the same
     expect(page.get_by_role("button", name=re.compile("^The matrix"))).to_have_count(0)
+    open_(page, "^Layer$")
+    page.get_by_role("button", name=re.compile("^What self-attention found")).press("Enter")
+    page.keyboard.press("Enter")  # what the heads found is joined there, and W_O stays away
+    expect(page.get_by_role("button", name=re.compile("^The joined vector: 256"))).to_have_count(1)
+    page = offline(model_map(trace, tour=["queries"]))
+    open_(page, "^Take the tour")
+    expect_at(page, "Self-attention, head 4", "Head")  # and the tour shows what W_Q makes
     # A place that was open when the page was written is there with all of it.
     page = offline(model_map(trace, place="encoder/2/self-attention/0/v/0"))
     expect(page.get_by_role("button", name=re.compile("^The matrix W_V"))).to_have_count(1)

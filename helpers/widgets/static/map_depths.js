@@ -3,6 +3,7 @@
 import { readPlace } from "./map_trace.js";
 import { headScene } from "./map_head.js";
 import { headsScene } from "./map_heads.js";
+import { joinScene } from "./map_join.js";
 import { layerScene } from "./map_layer.js";
 import { neuronScene } from "./map_neuron.js";
 import { normScene } from "./map_norm.js";
@@ -23,6 +24,7 @@ export function sceneOf(model, place, width, rows, options) {
   if (where.inside === "norm") return normScene(where, place, width, height);
   if (where.inside === "neuron") return neuronScene(where, place, width, height);
   if (where.inside === "projection") return projectScene(where, place, width, height, more);
+  if (where.inside === "join") return joinScene(where, place, width, height, more);
   if (where.inside === "heads") return headsScene(model, width, height, more);
   if (where.inside === "why") return whyScene(where, width, height, more);
   if (where.depth === 3) return numberScene(where, place, width, height);

@@ -41,11 +41,12 @@ export function readInsides(trace, inside, view) {
 }
 
 // A head's projection of one row, which Python sends once its place is open: the row, the matrix,
-// the bias, and what they make.
-export function readProjection(asked, view) {
+// the bias, and what they make. Of W_O's the row is what the heads, `joined`, have found.
+export function readProjection(asked, view, joined) {
   const codes = wholeNumbers(view, Int16Array);
   const [rows, cols] = asked.weight.shape;
-  const [input, bias] = [asked.input, asked.bias].map((place) => numbersAt(codes, place));
+  const bias = numbersAt(codes, asked.bias);
+  const input = joined || numbersAt(codes, asked.input);
   const weight = matrix(numbersAt(codes, asked.weight), rows, cols);
   const sums = new Float32Array(cols);
   input.forEach((x, i) => rowOf(weight, i).forEach((w, j) => (sums[j] += x * w)));

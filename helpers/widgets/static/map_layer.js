@@ -36,10 +36,8 @@ export function layerScene(model, where, place, width, room, query) {
   const g = Object.assign(layerSizes(model, width, room, stack, sublayers), { query });
   scene.sources = model.encoder?.tokens;
   const arrives = layer ? stack.layers[layer - 1][sublayers.length - 1].after : stack.entered;
-  g.inside = (sublayer, what) =>
-    sublayer[what]
-      ? `${place.split("/").slice(0, 2).join("/")}/${sublayer.kind}/${what === "norm" ? what : "neuron"}`
-      : "";
+  g.inside = (sublayer, what, as = what) =>
+    model.opens && sublayer[what] ? `${place.split("/").slice(0, 2).join("/")}/${sublayer.kind}/${as}` : "";
   let from = 0;
   let before = arrives;
   for (const [i, sublayer] of sublayers.entries()) {
@@ -98,7 +96,8 @@ const lower = (g, by) => ({
 function strip(scene, g, one, x, words, what, tokens, inside = "") {
   scene.paint((p) => p.strips(one, x, g.top, g.strip, g.pitch));
   const tell = tellVector(tokens, what);
-  const told = inside ? (...cell) => [...tell(...cell), "click to see the norm at work"] : tell;
+  const at = inside.endsWith("norm") ? "the norm at work" : "the heads joined and mixed";
+  const told = inside ? (...cell) => [...tell(...cell), `click to see ${at}`] : tell;
   const open = inside ? (row) => `${inside}/${row}` : null;
   scene.grid([x, g.top, g.strip, g.bottom - g.top], one, `${title(what)}: ${nVectors(one.rows)}`, told, open);
   // No room for names: pointing tells them.
@@ -136,7 +135,7 @@ function sublayerScene(scene, model, where, place, g, sublayer, x, from, before)
   flow(from, x);
   const words = KINDS[sublayer.kind].toLowerCase();
   const joined = sublayer.heads ? ", its heads joined and multiplied by W_O" : "";
-  column(sublayer.found, x, "out", `what ${words} found${joined}`);
+  column(sublayer.found, x, "out", `what ${words} found${joined}`, g.inside(sublayer, "heads", "join"));
   const found = x;
   const plus = x + g.strip + g.gap * 0.9;
   flow(x + g.strip, plus);

@@ -13,7 +13,7 @@ export function hidden(scene, model, g, sublayer, x, wide, tokens) {
       p.context.fill(p.outline(x, g.y(row) - g.pitch * 0.43, wide, g.pitch * 0.86, slope, g.pitch * 0.13));
     p.strips(one, x + slope, g.top, wide - 2 * slope, g.pitch, { height: g.pitch * 0.86 });
   });
-  const inside = g.inside(sublayer, "neurons");
+  const inside = g.inside(sublayer, "neurons", "neuron");
   const dark = (m, row) => rowOf(m, row).filter((value) => value <= 0).length;
   const width = one.cols < one.width ? `${one.cols} of ${one.width}` : `${one.width} wide`;
   const low = g.bottom + (g.strip < 34 ? 26 : 12);

@@ -206,11 +206,17 @@ export function readPlace(text, model) {
   const place = { depth: 1, stack, layer: Number(layer), sublayers };
   const part = sublayers.find((one) => one.kind === kind);
   const inside = readInside(part, head, cell, stack.n);
-  if (inside) return { ...place, ...inside, home: `${name}/${layer}`, activation: model.activation };
+  const keysOf = () => (kind === "cross-attention" ? model.encoder : stack).tokens;
+  if (inside) {
+    const { after } = sublayers[sublayers.indexOf(part) - 1] ||
+      stack.layers[layer - 1]?.at(-1) || { after: stack.entered };
+    const { activation, normFirst } = model;
+    return { ...place, ...inside, home: `${name}/${layer}`, activation, normFirst, keys: keysOf(), before: after };
+  }
   const sublayer = sublayers.find((one) => one.kind === kind && one.heads);
   if (!sublayer || !sublayer.heads[head]) return place;
   Object.assign(place, { depth: 2, sublayer, kind, head: sublayer.heads[head], headIndex: Number(head) });
-  place.keys = kind === "cross-attention" ? model.encoder.tokens : stack.tokens;
+  place.keys = keysOf();
   place.opens = model.opens;
   if (model.opens && "qkv".includes(cell) && last < place.head[cell].rows) {
     const home = text.split("/").slice(0, 4).join("/");
@@ -229,12 +235,13 @@ export function readPlace(text, model) {
   return { ...number, inside: "why", home, other: Number(other) };
 }
 
-// Inside a sublayer: ".../norm/3" for token 3, ".../neuron/17,3" for neuron 17 and token 3.
+// Inside a sublayer: ".../norm/3" or ".../join/3" for token 3, ".../neuron/17,3" for neuron 17 and token 3.
 function readInside(sublayer, what, which, n) {
   const numbers = (which || "").split(",").map(Number);
   const row = numbers[numbers.length - 1];
   if (!sublayer || !(row < n)) return null;
-  if (what === "norm" && sublayer.norm) return { depth: 2, inside: "norm", sublayer, row };
+  const there = { norm: sublayer.norm, join: sublayer.heads };
+  if (there[what]) return { depth: 2, inside: what, sublayer, row };
   const col =
     what === "neuron" && sublayer.neurons
       ? Array.from({ length: sublayer.hidden.cols }, (_, i) => entryOf(sublayer.hidden, i)).indexOf(numbers[0])
@@ -292,14 +299,12 @@ export function trail(text, model) {
   else if (place.section) steps.push({ place: text, words: "Logits and softmax" });
   else if (place.depth > 0)
     steps.push({ place: parts.slice(0, 2).join("/"), words: `${place.stack.title} layer ${place.layer + 1}` });
-  if (place.inside === "norm" || place.inside === "neuron") {
-    const of = KINDS[place.sublayer.kind].toLowerCase();
-    const words =
-      place.inside === "norm"
-        ? `Layer norm ${model.normFirst ? "before" : "after"} ${of}`
-        : `Feed-forward, neuron ${entryOf(place.sublayer.hidden, place.col) + 1}`;
-    return [...steps, { place: text, words }];
-  }
+  const inLayer = {
+    norm: ({ kind }) => `Layer norm ${model.normFirst ? "before" : "after"} ${KINDS[kind].toLowerCase()}`,
+    neuron: ({ hidden }) => `Feed-forward, neuron ${entryOf(hidden, place.col) + 1}`,
+    join: ({ kind }) => `${KINDS[kind]}: heads joined by W_O`,
+  }[place.inside];
+  if (inLayer) return [...steps, { place: text, words: inLayer(place.sublayer) }];
   if (place.depth > 1)
     steps.push({ place: parts.slice(0, 4).join("/"), words: `${KINDS[place.kind]}, head ${place.headIndex + 1}` });
   if (place.inside === "projection") {

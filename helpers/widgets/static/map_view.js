@@ -255,10 +255,13 @@ class MapView {
     const step = this.tour[stop] || { stop: -1 };
     const { text, parts, habit, answer, losses, pushes, back, plays, leaves, ...state } = step;
     const { written = this.before ?? this.model.get("written") } = state;
+    // Without a kernel there's no matrix to show, but what it makes.
+    if (!this.model.send && state.place) state.place = state.place.replace(/[/][qkv][/]\d+$/, "");
     this.set({ place: "", follow: "", beat: -1, everything: true, temperature: 1, stop, ...state, written });
     this.leaves = leaves;
     if (!text) return this.bring();
     if (back) this.flowBack();
+    if (state.place && state.beat >= 0) this.run(state.beat, state.beat, stop); // it moves, once
     // One round: what may follow, what is drawn, and the row that the picture then has.
     const drawn = plays && beatAt(this.trace, written + 1);
     if (plays) this.run(drawn - 1, drawn + 1, stop);
