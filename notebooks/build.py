@@ -19,6 +19,8 @@ nbval's own (``nbval-ignore-output``, ``nbval-skip``, ``raises-exception``) this
 - ``prediction``: a code cell with ``exercises.reveal("name", …)``. Before it comes a cell that asks
   for the prediction.
 
+Behind any cell with ``quiz="one another"`` in its head comes a cell that asks these questions.
+
 After ``exercises.predict("name")`` the stored outputs are folded too, up to the cell that holds
 ``exercises.reveal("name", …)``, so that nobody reads the answer by scrolling. JupyterLab unfolds
 an output when its cell is run. VS Code ignores this mark, so only a copy without outputs keeps
@@ -112,11 +114,14 @@ def read_cells(source):
 
 @functools.cache  # jupytext takes a tenth of a second for a lesson, and each is read many times
 def _cells_in(text):
-    title, *later = jupytext.reads(text, fmt="py:percent").cells
-    framed = [title, nbformat.v4.new_code_cell(metadata={"tags": ["set-up"]})]
+    later, framed = jupytext.reads(text, fmt="py:percent").cells, []
     while later:
-        framed += _framed(later.pop(0), later)
-    return framed
+        cell = later.pop(0)
+        framed += _framed(cell, later)
+        if asked := cell.metadata.get("quiz"):
+            names = ", ".join(f'"{name}"' for name in asked.split())
+            framed.append(nbformat.v4.new_code_cell(f"exercises.quiz({names})"))
+    return [*framed[:1], nbformat.v4.new_code_cell(metadata={"tags": ["set-up"]}), *framed[1:]]
 
 
 def _framed(cell, later):
@@ -154,7 +159,7 @@ def assemble(source: Path):
     It has stable cell ids, and in its metadata the hash by which a stale build is known.
     """
     cells = [_assemble_cell(cell) for cell in read_cells(source)]
-    if not cells or not cells[0].source.startswith("# "):
+    if cells[0].cell_type != "markdown" or not cells[0].source.startswith("# "):
         raise ValueError(
             f"{name_of(source)}: the first cell has to be Markdown that starts '# Title'."
         )

@@ -120,6 +120,13 @@ def test_a_checked_exercise_keeps_its_check_in_the_cell(lesson):
     assert heading.metadata == whole.metadata == {}
 
 
+def test_questions_are_asked_behind_a_cell(lesson):
+    lesson.write_text(f'{LESSON}\n# %% [markdown] quiz="one another"\n# Well?\n', encoding="utf-8")
+    text, quiz = build.assemble(lesson).cells[-2:]
+    assert (text.source, text.metadata) == ("Well?", {})
+    assert quiz.source == 'exercises.quiz("one", "another")'
+
+
 def test_a_prediction_is_asked_for_before_it_is_revealed(lesson):
     told = 'exercises.reveal("sum", measured=2)'
     cell = f'# %% tags=["prediction", "hide-input"]\n{told}\n'
@@ -162,9 +169,10 @@ def test_ids_stay_when_other_cells_come_and_go(lesson):
 
 
 def test_a_lesson_without_title_is_refused(lesson):
-    lesson.write_text("# %%\nprint()\n", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"42_lesson: the first cell .* '# Title'"):
-        build.assemble(lesson)
+    for text in ("# %%\nprint()\n", ""):
+        lesson.write_text(text, encoding="utf-8")
+        with pytest.raises(ValueError, match=r"42_lesson: the first cell .* '# Title'"):
+            build.assemble(lesson)
 
 
 def test_a_build_is_fresh_until_its_source_changes(lesson, tmp_path):

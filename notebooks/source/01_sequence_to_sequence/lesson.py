@@ -585,11 +585,8 @@ notebook.tell(
     shorter than before: 25 words are still 25 steps."""
 )
 
-# %% [markdown]
+# %% [markdown] quiz="which_problems_attention_solves"
 # What if the decoder could look at the whole French sentence again?
-
-# %%
-exercises.quiz("which_problems_attention_solves")
 
 # %% tags=["nbval-ignore-output"]
 exercises.my_parts()
@@ -984,7 +981,7 @@ notebook.figure(
 # %% tags=["hide-input"]
 notebook.picture("path_lengths")
 
-# %% [markdown]
+# %% [markdown] quiz="path_lengths is_a_transformer_a_cnn"
 # Here is the comparison of Vaswani et al. (2017, table 1), as orders of growth for sentences of n words, vectors
 # of d numbers and a kernel of k:
 #
@@ -993,9 +990,6 @@ notebook.picture("path_lengths")
 # | recurrent | n · d² | n | n |
 # | convolution | k · n · d² | 1 | n / (k − 1) (n / k in the paper); if dilated, log n |
 # | self-attention | n² · d | 1 | 1 |
-
-# %%
-exercises.quiz("path_lengths", "is_a_transformer_a_cnn")
 
 # %% [markdown]
 # ## References

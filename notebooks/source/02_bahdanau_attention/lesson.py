@@ -390,7 +390,7 @@ exercises.my_parts()
 # than the order of attention and step, so their numbers support the explanation of the lag but don't prove it.
 # </details>
 
-# %% [markdown]
+# %% [markdown] quiz="winner_by_pencil"
 # ## Practice
 #
 # About half an hour, easiest first.
@@ -401,9 +401,6 @@ exercises.my_parts()
 # has a larger tanh. Which word wins?
 
 # %%
-exercises.quiz("winner_by_pencil")
-
-# %%
 scores = exercises.mine("additive_scores")(state[None], encoder_states[None], w, u, v)[0]
 print("scores: ", [round(e, 2) for e in scores.tolist()])
 print("weights:", [round(a, 2) for a in scores.softmax(dim=-1).tolist()])
@@ -412,27 +409,18 @@ print("weights:", [round(a, 2) for a in scores.softmax(dim=-1).tolist()])
 # Here is section 2's sentence again. Click on another French word to make the decoder look there, or type a sentence
 # of your own.
 
-# %%
+# %% quiz="what_the_score_needs still_sequential bahdanau_shape order_of_a_step"
 BahdanauStepper(looking.model, looking.source, looking.target, " ".join(pair.source))
 
-# %%
-exercises.quiz("what_the_score_needs", "still_sequential", "bahdanau_shape", "order_of_a_step")
 
-
-# %% tags=["exercise"]
+# %% tags=["exercise"] quiz="where_luong_attends what_attention_changed"
 def general_scores(query, keys, w):
     """(B, D_q), (B, S, D_k), (D_q, D_k) -> (B, S)"""
     ...
 
 
-# %%
-exercises.quiz("where_luong_attends", "what_attention_changed")
-
-# %% [markdown]
+# %% [markdown] quiz="alignment_or_attention beyond_text"
 # To discuss in pairs:
-
-# %%
-exercises.quiz("alignment_or_attention", "beyond_text")
 
 # %% [markdown]
 # ## Going deeper

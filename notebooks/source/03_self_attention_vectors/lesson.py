@@ -557,11 +557,8 @@ tiny_q = torch.tensor([[1.0, 0, 1], [0, 1, 0], [1, 0, 0]])  # (D=3, K=3)
 tiny_k = torch.tensor([[0.0, 1, 1], [1, 0, 0], [0, 1, 0]])
 tiny_v = torch.tensor([[1.0, 0, 2], [0, 3, 0], [1, 0, 0]])
 
-# %% [markdown]
+# %% [markdown] quiz="score_of_the_cat"
 # **Pencil.** Work out the first two steps, with *the* as the query and *cat* as the key.
-
-# %%
-exercises.quiz("score_of_the_cat")
 
 # %%
 tiny_query, tiny_keys, tiny_values = tiny[0] @ tiny_q, tiny @ tiny_k, tiny @ tiny_v
@@ -618,11 +615,8 @@ exercises.my_parts()
 #
 # Here's a whole model. Press one of the lit squares, and then a score to see its dot product, entry by entry.
 
-# %% tags=["nbval-ignore-output"]
+# %% tags=["nbval-ignore-output"] quiz="what_the_weights_multiply"
 model_map(load_translator().trace("Un chien noir court."), here="self-attention", tour="03")
-
-# %%
-exercises.quiz("what_the_weights_multiply")
 
 # %% [markdown]
 # Section 3 in motion, with smaller vectors. The film's words have two entries each, so that one plane holds everything.
@@ -633,11 +627,8 @@ notebook.picture("queries_in_one_plane")
 # %% [markdown]
 # Step through the pencil example. Then give *sleeps* the vector of *cat*. What happens to the weights, and why?
 
-# %%
+# %% quiz="six_steps"
 SixSteps(step=1)
-
-# %%
-exercises.quiz("six_steps")
 
 # %% [markdown]
 # ### Find the bug
@@ -646,7 +637,7 @@ exercises.quiz("six_steps")
 # the noun's weights and then its context. Neither can be right. Where does the function go wrong?
 
 
-# %% tags=["exercise"]
+# %% tags=["exercise"] quiz="shape_of_one_context"
 def soft_lookup(query, keys, values):
     """(K,), (S, K), (S, D_v) -> context (D_v,), weights (S,)"""
     scores = keys @ query
@@ -657,18 +648,12 @@ def soft_lookup(query, keys, values):
 for result in soft_lookup(torch.tensor([1.0, -3]), keys, values)[::-1]:
     print(result)
 
-# %%
-exercises.quiz("shape_of_one_context")
 
-
-# %% tags=["exercise"]
+# %% tags=["exercise"] quiz="why_three_projections where_embeddings_come_from does_a_map_explain"
 def one_word(x, i, w_q, w_k, w_v):
     """(T, D), the row's number, (D, K), (D, K), (D, D_v) -> context (D_v,)"""
     ...
 
-
-# %%
-exercises.quiz("why_three_projections", "where_embeddings_come_from", "does_a_map_explain")
 
 # %% [markdown]
 # ## Going deeper
@@ -830,11 +815,8 @@ assert gradient.norm() < 1e-6  # at a temperature of 0.001
 # Near a temperature of zero, the best key takes everything and the gradient vanishes. That's the hard attention of
 # lesson 02.
 
-# %%
+# %% quiz="temperature_to_zero"
 SoftmaxTemperature()
-
-# %%
-exercises.quiz("temperature_to_zero")
 
 # %% [markdown]
 # ### The same idea in 1964

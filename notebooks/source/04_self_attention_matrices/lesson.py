@@ -528,22 +528,16 @@ exercises.my_parts()
 #
 # Open the highlighted head, and you'll find this lesson's steps with the numbers of a trained model.
 
-# %% tags=["nbval-ignore-output"]
+# %% tags=["nbval-ignore-output"] quiz="shapes_in_the_paper"
 model_map(translator.trace("Un chien noir court."), here="head", tour="04")
-
-# %%
-exercises.quiz("shapes_in_the_paper")
 
 # %% [markdown]
 # Pull the ends of the query and the keys below to make them longer, and watch the scores spread while the gradient
 # shrinks. Drag the dot of one score. Does its weight follow, and what happens to this draw's gradient, the purple dot?
 # Then divide by $\sqrt{d_k}$ and drag it again.
 
-# %%
+# %% quiz="why_root_d_k where_the_mask_goes"
 ScaleExplorer()
-
-# %%
-exercises.quiz("why_root_d_k", "where_the_mask_goes")
 
 # %% [markdown]
 # ### The other mask
@@ -561,11 +555,8 @@ def padding_mask(token_ids, pad_id):
 # %% [markdown]
 # Choose a mask, pick a query, and watch its row.
 
-# %%
+# %% quiz="how_many_scores"
 MaskBuilder()
-
-# %%
-exercises.quiz("how_many_scores")
 
 # %% [markdown]
 # ### Find the bug
@@ -597,11 +588,8 @@ exercises.quiz("cheaper_than_recurrence", "empty_row")
 # %%
 notebook.show_source(attention.scaled_dot_product_attention)
 
-# %% [markdown]
+# %% [markdown] quiz="who_may_see_padding why_not_zero_afterwards"
 # To discuss in pairs:
-
-# %%
-exercises.quiz("who_may_see_padding", "why_not_zero_afterwards")
 
 # %% [markdown]
 # ## Going deeper

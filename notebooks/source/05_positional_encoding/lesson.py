@@ -329,11 +329,8 @@ notebook.tell(
 # **Try:** set the shift to the pair's wavelength. By what angle does the hand turn? Then choose the last
 # pair, 31. How far does its hand move?
 
-# %%
+# %% quiz="why_sine_and_cosine"
 PositionExplorer()
-
-# %%
-exercises.quiz("why_sine_and_cosine")
 
 # %% [markdown]
 # ## 4. How positions enter the model
@@ -542,11 +539,8 @@ def rotate_pairs(x, angles):
     ...
 
 
-# %% [markdown]
+# %% [markdown] quiz="when_order_does_not_matter add_or_concatenate"
 # To discuss in pairs:
-
-# %%
-exercises.quiz("when_order_does_not_matter", "add_or_concatenate")
 
 # %% [markdown]
 # ## Going deeper

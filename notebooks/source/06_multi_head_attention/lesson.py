@@ -407,11 +407,8 @@ assert torch.allclose(parts.sum(1), by_split, atol=1e-4, rtol=1e-4)
 # Some texts say that heads are concatenated, others that they are added, and both describe this one calculation.
 # Here is the sum for one word, in whole numbers.
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] quiz="shape_of_w_o"
 notebook.picture("heads_added")
-
-# %%
-exercises.quiz("shape_of_w_o")
 
 # %% [markdown]
 # ### Your turn (9 min)
@@ -773,11 +770,8 @@ assert evaluate(model, pairs) == whole
 # %%
 notebook.show_source(MultiHeadAttention)
 
-# %% [markdown]
+# %% [markdown] quiz="is_attention_explanation how_many_heads"
 # To discuss in pairs:
-
-# %%
-exercises.quiz("is_attention_explanation", "how_many_heads")
 
 # %% [markdown]
 # ## Going deeper

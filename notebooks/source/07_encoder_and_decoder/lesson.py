@@ -512,12 +512,9 @@ notebook.tell(
 # %% tags=["hide-input"]
 notebook.picture("three_uses_of_attention")
 
-# %% [markdown]
+# %% [markdown] quiz="memory_shape"
 # **Pencil (2 min).** For the sentence in the next question, write down the shapes of $Q$, $K$ and the scores in
 # cross-attention. Then answer the question.
-
-# %%
-exercises.quiz("memory_shape")
 
 # %% tags=["prediction", "hide-input"]
 # The keys of each cross-attention, computed from the memory.
@@ -581,13 +578,10 @@ model_map(
 # %% tags=["nbval-ignore-output"]
 exercises.my_parts()
 
-# %% [markdown]
+# %% [markdown] quiz="name_the_parts sublayers_in_order pencil_norm what_layer_norm_sees"
 # ## Practice
 #
 # About 25 minutes, the easiest first.
-
-# %%
-exercises.quiz("name_the_parts", "sublayers_in_order", "pencil_norm", "what_layer_norm_sees")
 
 # %% [markdown]
 # ### The paper's order
@@ -735,11 +729,8 @@ notebook.tell(
     in the embedding."""
 )
 
-# %% [markdown]
+# %% [markdown] quiz="why_residual"
 # To discuss in pairs:
-
-# %%
-exercises.quiz("why_residual")
 
 # %% [markdown]
 # ## Going deeper
@@ -877,12 +868,9 @@ dropout = Dropout(0.25)
 dropped = dropout(torch.ones(100_000))
 print(f"zero: {(dropped == 0).float().mean():.1%}   the others: {dropped.max():.3f}")
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] quiz="what_dropout_does"
 assert abs((dropped == 0).float().mean() - 0.25) < 0.01 and abs(dropped.mean() - 1) < 0.02
 assert torch.equal(dropout.eval()(torch.ones(100)), torch.ones(100))
-
-# %%
-exercises.quiz("what_dropout_does")
 
 # %% [markdown]
 # **References**

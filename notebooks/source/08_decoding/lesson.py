@@ -298,7 +298,7 @@ print(f"our translator, on the twelve tokens: {loss:.2f} per token")
 # %% tags=["hide-input"]
 notebook.claim(0.2 < loss < 1)
 
-# %% [markdown]
+# %% [markdown] quiz="likeliest_sentence"
 # ## 3. Can we take back a choice?
 #
 # Greedy decoding can't. If the likeliest sentence begins with the second-best token, greedy decoding never sees that
@@ -314,9 +314,6 @@ notebook.claim(0.2 < loss < 1)
 #
 # **Pencil (2 min).** Draw the tree. The probability of a sentence is the product along its path, with `<eos>`
 # included. Which sentence does greedy decoding write, and which one is the likeliest?
-
-# %%
-exercises.quiz("likeliest_sentence")
 
 # %% tags=["hide-input"]
 A, B = 3, 4
@@ -701,11 +698,8 @@ notebook.claim(
     "finishing" in found[0] and found[1] == "An older man is selling flowers in the market."
 )
 
-# %% [markdown]
+# %% [markdown] quiz="likelier_is_not_better when_to_sample"
 # To discuss in pairs:
-
-# %%
-exercises.quiz("likelier_is_not_better", "when_to_sample")
 
 # %% [markdown]
 # ## Going deeper

@@ -585,13 +585,10 @@ model_map(
 # %% tags=["nbval-ignore-output"]
 exercises.my_parts()
 
-# %% [markdown]
+# %% [markdown] quiz="perplexity_and_loss landmark_log_v what_cross_entropy_wants"
 # ## Practice
 #
 # About 35 minutes, the easiest first.
-
-# %%
-exercises.quiz("perplexity_and_loss", "landmark_log_v", "what_cross_entropy_wants")
 
 # %% [markdown]
 # Drag the logits and watch the loss. Can you make the right word the most probable one and still have a loss above
@@ -712,20 +709,14 @@ notebook.tell(
 exercises.quiz("shape_of_the_rate")
 
 
-# %% tags=["exercise"]
+# %% tags=["exercise"] quiz="padding_in_the_loss"
 def perplexity(mean_losses, counts):
     """(N,), (N,) -> one number"""
     ...
 
 
-# %%
-exercises.quiz("padding_in_the_loss")
-
-# %% [markdown]
+# %% [markdown] quiz="when_to_stop which_number_to_trust"
 # To discuss in pairs:
-
-# %%
-exercises.quiz("when_to_stop", "which_number_to_trust")
 
 # %% [markdown]
 # ## Going deeper

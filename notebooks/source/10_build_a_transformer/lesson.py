@@ -583,11 +583,8 @@ exercises.quiz(
     "where_a_bug_hides",
 )
 
-# %% [markdown]
+# %% [markdown] quiz="why_check_each_part"
 # ### To discuss in pairs
-
-# %%
-exercises.quiz("why_check_each_part")
 
 # %% [markdown]
 # ## Myth or fact?

@@ -427,13 +427,10 @@ assert (
     and counted["French"]["translator"] / counted["English"]["translator"] < 1.1
 )
 
-# %% [markdown]
+# %% [markdown] quiz="letters_of_a_token"
 # Most of the difference comes from the text that the tokenizer was trained on. The rest comes from the languages
 # themselves, because some scripts need more bytes per character than others, and languages differ in how they write
 # their words. Newer vocabularies are larger and learned from texts in many languages, which narrows the gap.
-
-# %%
-exercises.quiz("letters_of_a_token")
 
 # %% [markdown]
 # <details><summary>Fine print</summary>
@@ -544,20 +541,14 @@ def wordpiece_encode(word, ids, unk_id):
 # you take the last piece off the best cut, what remains is the best cut of the rest of the word.
 
 
-# %% tags=["exercise"]
+# %% tags=["exercise"] quiz="the_wrong_tokenizer"
 def likeliest_cut(word, log_probs):
     """a word, {piece: log probability} -> highest log probability of a cut, places where its pieces end"""
     ...
 
 
-# %%
-exercises.quiz("the_wrong_tokenizer")
-
-# %% [markdown]
+# %% [markdown] quiz="a_fair_price"
 # To discuss in pairs:
-
-# %%
-exercises.quiz("a_fair_price")
 
 # %% [markdown]
 # ## Going deeper

@@ -552,47 +552,31 @@ def pair_input(first, second, cls_id, sep_id):
 print(pair_input([7, 8], [9], cls_id=101, sep_id=102))
 
 
-# %% tags=["exercise"]
+# %% tags=["exercise"] quiz="positions_of_bert who_can_write"
 def mean_pool(hidden, token_ids, pad_id):
     """(B, S, D), (B, S) -> (B, D)"""
     ...
 
 
-# %%
-exercises.quiz("positions_of_bert", "who_can_write")
-
-
-# %% tags=["exercise"]
+# %% tags=["exercise"] quiz="shape_of_pooled_base lora_trainable"
 def pooled_output(hidden, weight, bias):
     """(B, S, D), (D, D), (D,) -> (B, D)"""
     ...
 
 
-# %%
-exercises.quiz("shape_of_pooled_base", "lora_trainable")
-
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] quiz="why_b_starts_at_zero"
 trainable = sum(p.numel() for p in lora.trainable_state(judge).values())
 assert trainable == 664_322
 
-# %%
-exercises.quiz("why_b_starts_at_zero")
 
-
-# %% tags=["exercise"]
+# %% tags=["exercise"] quiz="why_some_masked_tokens_stay"
 def lora_merge(w, a, b, alpha):
     """(D_out, D_in), (r, D_in), (D_out, r) -> (D_out, D_in)"""
     ...
 
 
-# %%
-exercises.quiz("why_some_masked_tokens_stay")
-
-# %% [markdown]
+# %% [markdown] quiz="mean_or_cls"
 # To discuss in pairs:
-
-# %%
-exercises.quiz("mean_or_cls")
 
 # %% [markdown]
 # ## Going deeper

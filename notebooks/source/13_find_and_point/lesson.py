@@ -477,13 +477,10 @@ model_map(reader.minilm.trace("Who was Jim Henson?"), here="encoder", tour="")
 # Today's answers had all been written by somebody else. In **lesson 14** a model writes a text of its own, with the
 # other half of the Transformer, the decoder.
 
-# %% [markdown]
+# %% [markdown] quiz="shape_of_the_span_head"
 # ## Practice
 #
 # About 25 minutes, easiest first.
-
-# %%
-exercises.quiz("shape_of_the_span_head")
 
 # %% [markdown]
 # **Pencil (2 min).** What is the F1 of *Onggirat tribe of Mongolia* if the true answer is *the Onggirat tribe*? Leave
@@ -552,11 +549,8 @@ def windows(n_tokens, size, stride):
     ...
 
 
-# %% [markdown]
+# %% [markdown] quiz="a_reader_for_contracts"
 # To discuss in pairs:
-
-# %%
-exercises.quiz("a_reader_for_contracts")
 
 # %% [markdown]
 # ## Going deeper

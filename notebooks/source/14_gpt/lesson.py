@@ -585,14 +585,11 @@ exercises.quiz(
 # 256 = 2⁸ values, so a model that knows nothing needs 8 **bits per byte**.
 
 
-# %% tags=["exercise"]
+# %% tags=["exercise"] quiz="compare_two_tokenizers"
 def bits_per_byte(log_probs, text):
     """log_probs (T,), natural, one per token of the text -> one number"""
     ...
 
-
-# %%
-exercises.quiz("compare_two_tokenizers")
 
 # %% [markdown]
 # ### Find the bug (4 min)
@@ -619,13 +616,10 @@ print("1, 2, 3 continued:", continue_story(lambda ids: F.one_hot(ids + 1, 20), [
 # %%
 exercises.quiz("when_the_window_is_full")
 
-# %% [markdown]
+# %% [markdown] quiz="gpt3_by_pencil"
 # **Pencil (2 min).** One layer of GPT-3 has four attention matrices of size $D \times D$, and its feed-forward network
 # has one matrix of size $D \times 4D$ and one of size $4D \times D$. How many parameters do the 96 layers have, if you
 # count only these matrices? Use a calculator for the last step.
-
-# %%
-exercises.quiz("gpt3_by_pencil")
 
 
 # %% tags=["exercise"]
@@ -634,11 +628,8 @@ def count_gpt_parameters(vocab_size, d_model, n_layers, max_len):
     ...
 
 
-# %% [markdown]
+# %% [markdown] quiz="did_it_copy"
 # To discuss in pairs:
-
-# %%
-exercises.quiz("did_it_copy")
 
 # %% [markdown]
 # ## Going deeper

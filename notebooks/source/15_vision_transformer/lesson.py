@@ -593,11 +593,8 @@ model_map(wardrobe.trace(pictures.images[0], among=pictures), tour="15")
 # About 35 minutes, easiest first. Begin by cutting a picture. What do you gain from smaller patches, and what do they
 # cost?
 
-# %%
+# %% quiz="tokens_of_a_picture convolution_as_patches what_the_class_token_holds"
 PatchCutter()
-
-# %%
-exercises.quiz("tokens_of_a_picture", "convolution_as_patches", "what_the_class_token_holds")
 
 # %% [markdown]
 # ### Find the bug (3 min)
@@ -635,7 +632,7 @@ def grid_score(table, n_columns):
     return (rows + columns == ...).float().mean()  # ← and a number
 
 
-# %% tags=["hide-input", "nbval-ignore-output"]
+# %% tags=["hide-input", "nbval-ignore-output"] quiz="patches_in_another_order"
 grid_score = exercises.reference("grid_score")
 random_tables = torch.stack([grid_score(torch.randn(49, 96), 7) for _ in range(200)])
 print(f"trained table: {grid_score(trained_table[1:], 7):.2f}")
@@ -643,9 +640,6 @@ print(
     f"random tables: {random_tables.mean():.2f} on average, the best of 200 {random_tables.max():.2f}"
 )
 assert grid_score(trained_table[1:], 7) > random_tables.max()
-
-# %%
-exercises.quiz("patches_in_another_order")
 
 
 # %% tags=["exercise"]
@@ -668,20 +662,14 @@ def vit_parameters(image_size, patch_size, n_channels, n_classes, d_model, n_lay
 count = exercises.reference("vit_parameters")
 print(f"{count(224, 16, 3, 1000, 768, 12, 3072):,}")
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] quiz="five_hundred_leaves"
 with torch.device("meta"):
     base = VisionTransformer(VitConfig())
 assert sum(p.numel() for p in base.parameters()) == count(224, 16, 3, 1000, 768, 12, 3072)
 assert round(sum(p.numel() for p in base.parameters()) / 1e6) in (86, 87)
 
-# %%
-exercises.quiz("five_hundred_leaves")
-
-# %% [markdown]
+# %% [markdown] quiz="why_not_pixels which_assumptions"
 # To discuss in pairs:
-
-# %%
-exercises.quiz("why_not_pixels", "which_assumptions")
 
 # %% [markdown]
 # ## Going deeper

@@ -621,14 +621,11 @@ exercises.quiz(
 )
 
 
-# %% tags=["exercise"]
+# %% tags=["exercise"] quiz="a_causal_global_token"
 def global_mask(length, window, n_global):
     """-> (T, T) bool, both directions, True = allowed to attend"""
     ...
 
-
-# %%
-exercises.quiz("a_causal_global_token")
 
 # %% [markdown]
 # ### What can reach what?
@@ -686,7 +683,7 @@ for n in (2, 4, 6, 8):
 # %% [markdown]
 # ### How much does a window in most layers save?
 
-# %% tags=["prediction", "hide-input"]
+# %% tags=["prediction", "hide-input"] quiz="which_for_which"
 tokens, shape = 131_072, {"n_heads": 16, "d_head": 128}
 all_full = efficient.cache_size(tokens, 60, **shape)
 mixed = efficient.cache_size(tokens, 10, **shape) + efficient.cache_size(
@@ -698,14 +695,8 @@ print(
 )
 assert 0.16 < mixed / all_full < 0.19
 
-# %%
-exercises.quiz("which_for_which")
-
-# %% [markdown]
+# %% [markdown] quiz="what_linear_gives_up"
 # To discuss in pairs:
-
-# %%
-exercises.quiz("what_linear_gives_up")
 
 # %% [markdown]
 # ## Going deeper

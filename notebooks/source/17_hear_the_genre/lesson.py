@@ -194,12 +194,9 @@ def stroke_tokens(strokes, n_levels):
     return voice * n_levels + level
 
 
-# %%
+# %% quiz="tokens_of_a_drummer"
 stroke_tokens = exercises.mine("stroke_tokens")
 print(stroke_tokens(windows.strokes[52][:8], N_LEVELS).tolist())
-
-# %%
-exercises.quiz("tokens_of_a_drummer")
 
 # %% [markdown]
 # A drummer can play four strokes in a window or a hundred, so windows have different numbers of tokens. To compute with
@@ -267,11 +264,8 @@ print("the same vectors for both:", torch.equal(*found))
 # %%
 exercises.check("timed_tokens", timed_tokens)
 
-# %%
+# %% quiz="place_or_time"
 timed_tokens = exercises.mine("timed_tokens")
-
-# %%
-exercises.quiz("place_or_time")
 
 # %% [markdown]
 # ## 3. From strokes to a genre
@@ -554,13 +548,10 @@ for seed, (encoder, _) in zip(results["seeds"], both):
     print(f"split {seed}: encoder {encoder[0]:.1%}, linear model with the counts {right:.1%}")
 assert sum(gap < 0.02 for gap in behind) == 2 and sum(behind) < 0.5 * sum(gaps)
 
-# %% [markdown]
+# %% [markdown] quiz="a_tie_with_the_baseline"
 # On two of the three splits, hardly anything is left of the lead. On three further splits, this linear model was ahead
 # of the encoder twice. Much of the lead, then, came from what the rival hadn't been told, and not from attention. With
 # so few performances, we can't say which of the two models is better.
-
-# %%
-exercises.quiz("a_tie_with_the_baseline")
 
 # %% [markdown]
 # ## 7. Drummers never heard
@@ -611,7 +602,7 @@ encoder's lead, then, was knowledge of these ten people, or of the mix of genres
 
 The split by performance closed the first leak. For a model that strangers will use, though, it was still too easy a test.""")
 
-# %% [markdown]
+# %% [markdown] quiz="speech_of_forty_people"
 # Each black dot is one run. The orange lines show the accuracy of always answering "rock".
 #
 # <details><summary>Fine print</summary>
@@ -622,9 +613,6 @@ The split by performance closed the first leak. For a model that strangers will 
 # models do.
 #
 # </details>
-
-# %%
-exercises.quiz("speech_of_forty_people")
 
 # %% [markdown] tags=["notes"]
 # **10 minutes** for parts 6 and 7. Ask: *which of the three numbers is the accuracy of this model?* (All three,
@@ -744,17 +732,11 @@ else:
 # **25 minutes** for parts 8 and 9. Three training runs take a minute or two. Reading the reports aloud is worth the
 # time. After each one, the others ask one question that begins with *how do you know*.
 
-# %% [markdown]
+# %% [markdown] quiz="best_of_ten_epochs"
 # ## Questions
 
-# %%
-exercises.quiz("best_of_ten_epochs")
-
-# %% [markdown]
+# %% [markdown] quiz="other_leaks your_own_tokens"
 # ### To talk about
-
-# %%
-exercises.quiz("other_leaks", "your_own_tokens")
 
 # %% [markdown]
 # ### What to take away

@@ -561,13 +561,10 @@ print(helper.reply(f"{question} {page} {planted}"))
 # Our assistant can do only seven things. In [lesson 19](19_a_real_model.ipynb) you'll run a language model that people
 # really use, in your own code.
 
-# %% [markdown]
+# %% [markdown] quiz="no_end_in_training how_many_targets"
 # ## Practice
 #
 # About 45 minutes, easiest first.
-
-# %%
-exercises.quiz("no_end_in_training", "how_many_targets")
 
 
 # %% tags=["exercise"]
@@ -576,11 +573,8 @@ def masked_targets(prompt_ids, answer_ids, end_id):
     ...
 
 
-# %% [markdown]
+# %% [markdown] quiz="dpo_by_pencil stuck_at_log_two who_runs_the_tool"
 # **Pencil (2 min).**
-
-# %%
-exercises.quiz("dpo_by_pencil", "stuck_at_log_two", "who_runs_the_tool")
 
 # %% [markdown]
 # This is the program that section 5 wrapped around the model:
@@ -657,11 +651,8 @@ notebook.tell(
     """
 )
 
-# %% [markdown]
+# %% [markdown] quiz="votes_by_pencil when_voting_hurts"
 # **Pencil (2 min).**
-
-# %%
-exercises.quiz("votes_by_pencil", "when_voting_hurts")
 
 # %% [markdown]
 # ### A second student
@@ -748,20 +739,14 @@ notebook.claim(dpo["win_rate"] > 0.6 and after < before)
 # ### How far has a model moved?
 
 
-# %% tags=["exercise"]
+# %% tags=["exercise"] quiz="why_a_reference paid_by_length"
 def drift(policy_logits, reference_logits, counted):
     """(B, T, V), (B, T, V), (B, T) bool -> nats per counted token"""
     ...
 
 
-# %%
-exercises.quiz("why_a_reference", "paid_by_length")
-
-# %% [markdown]
+# %% [markdown] quiz="your_own_reward"
 # To discuss in pairs:
-
-# %%
-exercises.quiz("your_own_reward")
 
 # %% [markdown]
 # ## Going deeper

@@ -567,15 +567,12 @@ folder = at_work.write(weights_file())
 print(exercises.in_terminal('my_language_model.py "What is the capital of Japan?"'))
 print(at_work.ask(folder, "What is the capital of Japan?"))
 
-# %% [markdown]
+# %% [markdown] quiz="what_low_loss_proves"
 # To ask it something else, open a terminal in the folder of your lessons and run the line above with your own question.
 # In JupyterLab, *File, New, Terminal* opens one, and `cd my_lessons` leads to the folder if you aren't there already.
 #
 # The new file has no cache, so for every token it reads the whole conversation again. A cache would make it several
 # times faster, and if you'd like to add one, the file is yours to change.
-
-# %%
-exercises.quiz("what_low_loss_proves")
 
 # %% [markdown]
 # ### Where is the model wrong, and how sure is it?
@@ -588,16 +585,13 @@ for country in ("France", "Japan", "Canada", "Australia", "New Zealand", "Turkey
     city, probability = smol.next_tokens(f"The capital of {country} is the city of", 1)[0]
     print(f"{country:>12}:{city:<10} {probability:.0%}")
 
-# %% [markdown]
+# %% [markdown] quiz="what_is_cached_today"
 # Four of seven are wrong ("Lag" is the first piece of Lagos). The model is even surer of Sydney, which is wrong, than
 # of Ottawa, which is right. The model's probability estimates how often such a token comes next in texts like this one,
 # not how often the statement is true. A wrong capital sounds just as convincing as a right one, so if you had ten
 # thousand such sentences, nothing would tell you which ones to check.
 #
 # ### How large is its cache?
-
-# %%
-exercises.quiz("what_is_cached_today")
 
 # %% tags=["hide-input"]
 cache = GPTCache(30)
@@ -626,15 +620,12 @@ inside, beyond = statistics.mean(by_thousand[4:8]), statistics.mean(by_thousand[
 print(f"from 4,096 to 8,192: {inside:.2f} nats per token, from 8,192 to 10,240: {beyond:.2f}")
 assert abs(beyond - inside) < 0.3
 
-# %% [markdown]
+# %% [markdown] quiz="bits_of_a_block"
 # Nothing happens at token 8,192, where a learned table of positions would simply have ended. But we read only a
 # quarter further than that, and a low loss depends mostly on the last few hundred tokens. Whether the model can still
 # find a name that it read 9,000 tokens ago is another question.
 #
 # ### How many bits does a weight need?
-
-# %%
-exercises.quiz("bits_of_a_block")
 
 
 # %% tags=["hide-input", "nbval-ignore-output"]
@@ -697,7 +688,7 @@ print(f"{n_bytes(smol.model) / 1e6:.0f} MB of weights in 32 bits")
 print(f"just reading them:     {1000 * limit:4.0f} ms")
 print(f"writing one token:     {1000 * token:4.0f} ms, {1 / token:.0f} tokens per second")
 
-# %% [markdown]
+# %% [markdown] quiz="what_sets_the_pace what_rms_norm_leaves_out"
 # To write one token, the processor reads every weight once and uses it for one multiplication. The time goes into
 # reading, which is why people want fewer bits. With 16 bits instead of 32, half as much has to be read, so at best the
 # time is halved. A processor that is slow at products in 16 bits gains less, or nothing.
@@ -707,9 +698,6 @@ print(f"writing one token:     {1000 * token:4.0f} ms, {1 / token:.0f} tokens pe
 # fast, because turning 4 bits back into numbers takes time, too. It's slower than ours at reading a long prompt. There
 # each weight is read once for many tokens, so fewer bits hardly help. The figures are in SmolLM's card,
 # `helpers/pretrained/weights/smollm.md`.
-
-# %%
-exercises.quiz("what_sets_the_pace", "what_rms_norm_leaves_out")
 
 # %% [markdown]
 # ## Going deeper
@@ -744,7 +732,7 @@ for form, judged in benchmark.items():
     print(f"{share:.0%} ± {2 * error:.0%} ({sum(judged)} called positive): {shown}")
 assert max(right.values()) - min(right.values()) > 0.15
 
-# %% [markdown]
+# %% [markdown] quiz="is_the_benchmark_clean"
 # Only the wording of the question differs, and yet one score is well above chance and the other at chance. With the
 # second wording, the model calls nearly every review negative. Whenever you read a score, ask for its prompt.
 #
@@ -756,9 +744,6 @@ assert max(right.values()) - min(right.values()) > 0.15
 # two answers is better. A model that judges tends to prefer the first answer and the longer one (Zheng et al. 2023),
 # and often one that it wrote itself (Panickssery et al. 2024). Asking again with the two answers exchanged helps
 # against the first of these preferences.
-
-# %%
-exercises.quiz("is_the_benchmark_clean")
 
 # %% [markdown]
 # ### What has changed since?

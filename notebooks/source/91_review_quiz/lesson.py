@@ -13,125 +13,65 @@ from helpers import exercises
 # **About 50 minutes** alone for all of them, or ten questions in 15 minutes by show of hands. **If you're
 # running late**, take one question per lesson.
 
-# %% [markdown]
+# %% [markdown] quiz="review_bottleneck review_path_convolution review_teacher_forcing"
 # ## 01 Sequence to sequence
 
-# %%
-exercises.quiz("review_bottleneck", "review_path_convolution", "review_teacher_forcing")
-
-# %% [markdown]
+# %% [markdown] quiz="review_bahdanau_inputs review_cost_of_cross review_alignment"
 # ## 02 Bahdanau attention
 
-# %%
-exercises.quiz("review_bahdanau_inputs", "review_cost_of_cross", "review_alignment")
-
-# %% [markdown]
+# %% [markdown] quiz="review_diagonal review_what_is_mixed review_temperature"
 # ## 03 Self-attention with vectors
 
-# %%
-exercises.quiz("review_diagonal", "review_what_is_mixed", "review_temperature")
-
-# %% [markdown]
+# %% [markdown] quiz="review_root review_mask_place review_cheaper"
 # ## 04 Self-attention with matrices
 
-# %%
-exercises.quiz("review_root", "review_mask_place", "review_cheaper")
-
-# %% [markdown]
+# %% [markdown] quiz="review_no_positions review_shift_rotation review_bert_positions"
 # ## 05 Positional encoding
 
-# %%
-exercises.quiz("review_no_positions", "review_shift_rotation", "review_bert_positions")
-
-# %% [markdown]
+# %% [markdown] quiz="review_heads_parameters review_whole_vector review_explanation"
 # ## 06 Multi-head attention
 
-# %%
-exercises.quiz("review_heads_parameters", "review_whole_vector", "review_explanation")
-
-# %% [markdown]
+# %% [markdown] quiz="review_post_norm review_memory review_norm_axis"
 # ## 07 Encoder and decoder
 
-# %%
-exercises.quiz("review_post_norm", "review_memory", "review_norm_axis")
-
-# %% [markdown]
+# %% [markdown] quiz="review_shift_and_mask review_cache review_length_penalty"
 # ## 08 Decoding
 
-# %%
-exercises.quiz("review_shift_and_mask", "review_cache", "review_length_penalty")
-
-# %% [markdown]
+# %% [markdown] quiz="review_log_v review_padding_loss review_schedule"
 # ## 09 Loss and training
 
-# %%
-exercises.quiz("review_log_v", "review_padding_loss", "review_schedule")
-
-# %% [markdown]
+# %% [markdown] quiz="review_first_bug review_weights_fit review_classifier"
 # ## 10 Build a Transformer
 
-# %%
-exercises.quiz("review_first_bug", "review_weights_fit", "review_classifier")
-
-# %% [markdown]
+# %% [markdown] quiz="review_next_merge review_masked_positions review_unknown_token"
 # ## 11 Tokenizers
 
-# %%
-exercises.quiz("review_next_merge", "review_masked_positions", "review_unknown_token")
-
-# %% [markdown]
+# %% [markdown] quiz="review_masked_training review_lora_parameters review_frozen_or_tuned"
 # ## 12 BERT
 
-# %%
-exercises.quiz("review_masked_training", "review_lora_parameters", "review_frozen_or_tuned")
-
-# %% [markdown]
+# %% [markdown] quiz="review_recall review_two_ends review_offsets"
 # ## 13 Find it, then point at it
 
-# %%
-exercises.quiz("review_recall", "review_two_ends", "review_offsets")
-
-# %% [markdown]
+# %% [markdown] quiz="review_gpt_parts review_gpt_layer review_gpt_average"
 # ## 14 GPT
 
-# %%
-exercises.quiz("review_gpt_parts", "review_gpt_layer", "review_gpt_average")
-
-# %% [markdown]
+# %% [markdown] quiz="review_patches review_set_of_patches review_control"
 # ## 15 Vision Transformer
 
-# %%
-exercises.quiz("review_patches", "review_set_of_patches", "review_control")
-
-# %% [markdown]
+# %% [markdown] quiz="review_window_reach review_exact_or_not review_state_or_cache"
 # ## 16 Long context
 
-# %%
-exercises.quiz("review_window_reach", "review_exact_or_not", "review_state_or_cache")
-
-# %% [markdown]
+# %% [markdown] quiz="review_windows_on_both_sides review_time_of_a_stroke review_balanced_half"
 # ## 17 Hear the genre
 
-# %%
-exercises.quiz("review_windows_on_both_sides", "review_time_of_a_stroke", "review_balanced_half")
-
-# %% [markdown]
+# %% [markdown] quiz="review_chat_memory review_masked_prompt review_dpo_reference"
 # ## 18 From GPT to assistant
 
-# %%
-exercises.quiz("review_chat_memory", "review_masked_prompt", "review_dpo_reference")
-
-# %% [markdown]
+# %% [markdown] quiz="review_grouped_cache review_low_loss_wrong_part review_wrong_examples_help"
 # ## 19 A real model
 
-# %%
-exercises.quiz("review_grouped_cache", "review_low_loss_wrong_part", "review_wrong_examples_help")
-
-# %% [markdown]
+# %% [markdown] quiz="review_head_off_control review_patch_place review_sink_moves"
 # ## 20 Look inside
-
-# %%
-exercises.quiz("review_head_off_control", "review_patch_place", "review_sink_moves")
 
 # %% [markdown]
 # ## How far you are
