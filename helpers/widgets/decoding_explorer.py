@@ -14,8 +14,10 @@ from helpers.widgets.sentence_explorer import MOST_PIECES, TranslatedSentence
 from helpers.widgets.svg import PALE, RULE, Sheet, flow, ink_on, number, shade, share
 
 SHOWN = 8  # candidates
+CLOSE = 0.25  # probability of a second token that is worth a try
 COLUMNS = 4  # steps of the beam's tree that are drawn
 TREE, NODE = 34, 52  # pixels: top of the tree, and at most from one node to the next
+PIECE, GAP = 78, 30  # pixels: a node's width, and its edges'
 HEIGHT = 360  # pixels, whatever the method
 METHODS = ("greedy", "sample", "beam")
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
@@ -174,26 +176,37 @@ class DecodingExplorer(TranslatedSentence):
         """Say how sure the model is at this step, and what the method makes of that."""
         found, t = self.numbers, self.numbers["t"]
         word, sure = found["target"][t], share(found["sure"][t])
+        other = next(one for one in found["candidates"] if one[0] != found["ids"][t])
+        rival = f"“{other[1]}” {number(other[2])}"
         if found["columns"]:
             row = self._winner()[t]
             kept = [number(log_prob) for *_, log_prob in found["columns"][t]]
-            at = f"only {ORDINALS[row]}, at {kept[row]} against" if row else "in the lead, at"
-            if row and kept[row] == kept[0]:
-                at = "level with the leader, at"
-            headline = f"Step {t + 1}: the eventual winner is {at} a log-probability of {kept[0]}."
+            at = f"only {ORDINALS[row]}" if row else "in the lead"
+            behind = f" against {kept[0]}" * (kept[row] != kept[0])
+            if row and not behind:
+                at = "level with the leader"
+            headline = f"Step {t + 1}: the eventual winner is {at}: "
+            headline += f"log-probability {kept[row]}{behind}."
         elif self.method == "sample" and t >= len(self.forced) and found["sure"][t] < 0.1:
             drawn = share(found["drawn"])
             before = f"; before the dials it was {sure}" if drawn != sure else ""
             headline = f"Step {self.step}: the dice gave “{word}”, a chance of {drawn}{before}."
         else:
-            other = next(one for one in found["candidates"] if one[0] != found["ids"][t])
-            rival = f"“{other[1]}” {number(other[2])}"
             headline = f"Step {self.step}: the model gives “{word}” {sure} and {rival}."
         if self.forced:
             if found["own"] == found["translation"]:
                 return headline, "It writes the same without you. Force another token."
             return headline, f"Without you it wrote: {found['own']}"
-        asked = "A short bar beneath a word: the model was unsure. Force another token there."
+        asked = "Find a word whose box is rather empty, and force another token there."
+        if found["columns"]:
+            asked = "Press a token that is kept: the translation then has to begin with it."
+        elif other[2] >= CLOSE:
+            asked = f"Press “{other[1]}” in the list. How does the sentence go on then?"
+        if self.method == "sample" and self.temperature > 1 and self.top_p == 1 and not self.top_k:
+            warm = number(self.temperature, 1)
+            asked = (
+                f"At temperature {warm}, unlikely tokens are drawn too. Lower it, or lower top-p."
+            )
         best = max(found["finished"], key=lambda one: one.log_prob, default=None)
         if best and best is not found["finished"][0]:
             other = self._translator.tokenizer.decode(best.ids)
@@ -232,29 +245,33 @@ class DecodingExplorer(TranslatedSentence):
         """Write the translation, each token over a bar of how sure the model was."""
         found = self.numbers
         sheet.text(0, y, "Writes", PURPLE, bold=True)
-        if found["by hand"]:
-            sheet.text(396, y, "⚑ chosen by you", ORANGE, anchor="end")
-        places = list(flow(found["target"], y + 10, pitch=42))
+        note = ("⚑ chosen by you", ORANGE) if found["by hand"] else ("the fuller, the surer", GREY)
+        sheet.text(396, y, *note, anchor="end")
+        places = list(flow(found["target"], y + 10))
         for i, ((x, top, wide), word) in enumerate(zip(places, found["target"], strict=True)):
             there, now = i <= found["t"], i == found["t"]
             colour = ORANGE if i in found["by hand"] else PURPLE
-            fill = colour if now else "white" if there else PALE
-            sheet.rect(x, top, wide, 28, fill, colour if there else RULE, round=4)
-            ink = "white" if now else INK if there else GREY
-            sheet.text(x + wide / 2, top + 20, word, ink, anchor="middle")
-            sheet.bar(x, top + 31, wide, 6, found["sure"][i], colour)
+            sure = (
+                28 * found["sure"][i]
+            )  # as in a glass: so that wide words compare with short ones
+            sheet.rect(x, top, wide, 28, PALE, round=4)
+            sheet.rect(x, top + 28 - sure, wide, sure, colour if there else GREY, opacity=0.4)
+            frame = colour if there else RULE
+            sheet.rect(x, top, wide, 28, stroke=frame, line=3.5 if now else 1.5, round=4)
+            ink = INK if there else GREY
+            sheet.text(x + wide / 2, top + 20, word, ink, anchor="middle", bold=now)
             label = f"Go to step {i + 1}, probability {share(found['sure'][i])}"
-            sheet.target(x, top, wide, 38, label, step=i + 1)
-        return places[-1][1] + 38
+            sheet.target(x, top, wide, 30, label, step=i + 1)
+        return places[-1][1] + 30
 
     def _draw_candidates(self):
         """Draw bars for the likeliest tokens, before and after the dials; a click forces one."""
         sheet = Sheet(350, HEIGHT, least=24 / 34)
         found, sampling = self.numbers, self.method == "sample"
         chosen = found["ids"][found["t"]]
-        title = "Click to force one" if sampling else f"Step {self.step}: click a token to force it"
+        title = "Press to force" if sampling else f"Step {self.step}: press a token to force it"
         sheet.text(0, 18, title, bold=True)
-        sheet.text(350, 18, "model → dials" * sampling, GREY, anchor="end")
+        sheet.text(350, 18, "before → after dials" * sampling, GREY, anchor="end")
         for i, (token_id, piece, chance, after) in enumerate(found["candidates"]):
             y, now = 30 + 35 * i, token_id == chosen
             sheet.text(96, y + 20, piece[:10], PURPLE if now else INK, anchor="end", bold=now)
@@ -285,11 +302,11 @@ class DecodingExplorer(TranslatedSentence):
         pitch = min(NODE, (HEIGHT - TREE - 30) / max(map(len, found["columns"])))
         tall = pitch - 4
         steps = f"steps {first + 1} to {last}" if last > 1 else "step 1"
-        sheet.text(0, 18, f"Kept at {steps}: click to force", bold=True)
+        sheet.text(0, 18, f"Kept at {steps}: press to force", bold=True)
         shown = [self._piece(one) for step in found["columns"][first:last] for _, one, _ in step]
         self._explain(sheet, shown)
         for t in range(first, last):
-            x = 104 * (t - first)
+            x = (PIECE + GAP) * (t - first)
             for row, (parent, token_id, log_prob) in enumerate(found["columns"][t]):
                 if log_prob == -math.inf:
                     continue  # a place in the beam that forced tokens leave empty
@@ -297,19 +314,22 @@ class DecodingExplorer(TranslatedSentence):
                 wins, ends = best.get(t) == row, token_id == self._eos_id
                 if t > first:
                     before = self._standing(found["columns"][t - 1])[parent]
-                    sheet.line(x - 12, TREE + pitch * before + tall / 2, x, y + tall / 2,
+                    sheet.line(x - GAP, TREE + pitch * before + tall / 2, x, y + tall / 2,
                                PURPLE if wins else GREY, 3 if wins else 1.2)  # fmt: skip
                 colour = PURPLE if wins else ORANGE if ends else INK
                 fill, line = (PALE, 2.5) if wins else ("white", 1)
-                sheet.rect(x, y, 92, tall, fill, colour, line, round=4)
+                sheet.rect(x, y, PIECE, tall, fill, colour, line, round=4)
                 piece, roomy = self._piece(token_id), tall >= 32
                 at = y + (0.41 * tall if roomy else tall / 2 + 6)
-                sheet.text(x + 46, at, piece[:8], colour, anchor="middle", bold=wins)
+                sheet.text(x + PIECE / 2, at, piece[:7], colour, anchor="middle", bold=wins)
                 if roomy:
-                    sheet.text(x + 46, y + 0.92 * tall, number(log_prob), GREY, anchor="middle")
+                    sums = number(log_prob)
+                    sheet.text(x + PIECE / 2, y + 0.92 * tall, sums, GREY, anchor="middle")
                 label = f"Force {piece} at step {t + 1}; log-probability {number(log_prob)}"
                 after = t + 1 if ends else t + 2  # where it isn't the only one that is kept
-                sheet.target(x, y - 2, 92, pitch, label, forced=list(prefixes[t][row]), step=after)
+                sheet.target(
+                    x, y - 2, PIECE, pitch, label, forced=list(prefixes[t][row]), step=after
+                )
         return sheet
 
     def _prefixes(self):
@@ -331,21 +351,21 @@ class DecodingExplorer(TranslatedSentence):
         return [row for row, (_, token_id, _) in enumerate(column) if token_id != self._eos_id]
 
     def _draw_finished(self, sheet, y):
-        """Write the finished sentences with their scores."""
+        """Write the finished sentences with their scores, the best first."""
         sheet.text(0, y, "Finished", INK, bold=True)
         sheet.text(396, y, "log-prob. / penalty = score", GREY, anchor="end")
-        finished = self.numbers["finished"]
-        likeliest = max(finished, key=lambda one: one.log_prob)  # `tell` names it
-        listed = sorted(finished, key=lambda one: (one is not finished[0], one is not likeliest))
-        for i, one in enumerate(listed):
-            lines = wrap(self._translator.tokenizer.decode(one.ids), 40) or ["(nothing)"]
-            lines = lines if i else ["the winner"]
-            lines += [""] * (len(lines[-1]) > 13)  # the sums stand in the last
-            if i > 1 and y + 24 * len(lines) > HEIGHT:
-                break
+        ranked = sorted(self.numbers["finished"], key=lambda one: -one.score)
+        likeliest = max(ranked, key=lambda one: one.log_prob)  # `tell` names it
+        listed = []
+        for one in ranked:
+            lines = wrap(self._translator.tokenizer.decode(one.ids), 42) or ["(nothing)"]
+            listed.append((one, lines + [""] * (len(lines[-1]) > 19)))  # the sums stand in the last
+        while len(listed) > 2 and y + 24 * sum(len(lines) for _, lines in listed) > HEIGHT:
+            del listed[-1 if listed[-1][0] is not likeliest else -2]
+        for i, (one, lines) in enumerate(listed):
             for line in lines:
                 y += 24
-                sheet.text(0, y, line, PURPLE if i == 0 else INK, bold=i == 0)
+                sheet.text(0, y, line, INK if i else PURPLE)
             norm = decoding.length_norm(len(one.ids), self.length_penalty)
             sums = f"{number(one.log_prob, 3)} / {number(norm, 3)} = {number(one.score, 3)}"
             sheet.text(396, y, sums, GREY, anchor="end")

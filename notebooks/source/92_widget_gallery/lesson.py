@@ -169,7 +169,7 @@ ShapeTracer(translator)
 
 # %%
 station = "Des gens attendent le train dans une grande gare."
-DecodingExplorer(translator, station, method="beam", step=5)
+DecodingExplorer(translator, station, step=10)
 
 # %% [markdown]
 # ## Loss (lesson 09)
