@@ -19,7 +19,8 @@ nbval's own (``nbval-ignore-output``, ``nbval-skip``, ``raises-exception``) this
 - ``prediction``: a code cell with ``exercises.reveal("name", …)``. Before it comes a cell that asks
   for the prediction.
 
-Behind any cell with ``quiz="one another"`` in its head comes a cell that asks these questions.
+Behind any cell with ``quiz="one another"`` in its head comes a cell that asks these questions, and
+behind one with ``predict="name"`` a cell that asks for that prediction.
 
 After ``exercises.predict("name")`` the stored outputs are folded too, up to the cell that holds
 ``exercises.reveal("name", …)``, so that nobody reads the answer by scrolling. JupyterLab unfolds
@@ -118,9 +119,9 @@ def _cells_in(text):
     while later:
         cell = later.pop(0)
         framed += _framed(cell, later)
-        if asked := cell.metadata.get("quiz"):
-            names = ", ".join(f'"{name}"' for name in asked.split())
-            framed.append(nbformat.v4.new_code_cell(f"exercises.quiz({names})"))
+        for ask in filter(cell.metadata.get, ("quiz", "predict")):
+            names = ", ".join(f'"{name}"' for name in cell.metadata[ask].split())
+            framed.append(nbformat.v4.new_code_cell(f"exercises.{ask}({names})"))
     return [*framed[:1], nbformat.v4.new_code_cell(metadata={"tags": ["set-up"]}), *framed[1:]]
 
 

@@ -120,11 +120,14 @@ def test_a_checked_exercise_keeps_its_check_in_the_cell(lesson):
     assert heading.metadata == whole.metadata == {}
 
 
-def test_questions_are_asked_behind_a_cell(lesson):
-    lesson.write_text(f'{LESSON}\n# %% [markdown] quiz="one another"\n# Well?\n', encoding="utf-8")
-    text, quiz = build.assemble(lesson).cells[-2:]
+@pytest.mark.parametrize(("ask", "names"), [("quiz", ["one", "another"]), ("predict", ["one"])])
+def test_what_a_cells_head_asks_comes_behind_it(lesson, ask, names):
+    cell = f'# %% [markdown] {ask}="{" ".join(names)}"\n# Well?\n'
+    reveal = '# %%\nexercises.reveal("one", 1)\n' if ask == "predict" else ""
+    lesson.write_text(f"{LESSON}\n{cell}\n{reveal}", encoding="utf-8")
+    text, asked = build.assemble(lesson).cells[7:9]
     assert (text.source, text.metadata) == ("Well?", {})
-    assert quiz.source == 'exercises.quiz("one", "another")'
+    assert asked.source == f"exercises.{ask}({str(names)[1:-1]})".replace("'", '"')
 
 
 def test_a_prediction_is_asked_for_before_it_is_revealed(lesson):

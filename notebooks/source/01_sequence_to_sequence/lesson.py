@@ -226,11 +226,8 @@ notebook.picture("hidden_state_travelling")
 # %%
 RNNStepper(gru.model, gru.source, gru.target, "le petit chat voit un chien noir .")
 
-# %% [markdown]
+# %% [markdown] predict="where_half_goes_wrong"
 # How long can a sentence get before its translation suffers?
-
-# %%
-exercises.predict("where_half_goes_wrong")
 
 # %%
 written = gru.translate([pair.source for pair in test])
@@ -391,7 +388,7 @@ notebook.claim(
     all(len(set(text.split())) > 1 for text in ours.translate([p.source for p in unseen]))
 )
 
-# %% [markdown]
+# %% [markdown] predict="loop_against_product"
 # Sixty steps are far too few for good translations. Still, this model writes sentences that come to an end, and its
 # loss no longer hides how much it has left to learn.
 #
@@ -401,9 +398,6 @@ notebook.claim(
 #
 # $h_t$ needs $h_{t-1}$, so step 512 waits for the 511 steps before it, however many cores you have. A layer
 # without recurrence can process all the words in one matrix product. What does the waiting cost?
-
-# %%
-exercises.predict("loop_against_product")
 
 # %% tags=["nbval-ignore-output"]
 layer, loop = nn.Linear(128, 128), nn.RNN(128, 128, batch_first=True)

@@ -210,11 +210,8 @@ def simple_self_attention(x):
     ...
 
 
-# %% [markdown]
+# %% [markdown] predict="what_zeros_take"
 # Before you run your function on the five words, think about *the*, whose vector is all zeros.
-
-# %%
-exercises.predict("what_zeros_take")
 
 # %%
 y = exercises.mine("simple_self_attention")(x)  # (T, D): row 0 is the new vector of the

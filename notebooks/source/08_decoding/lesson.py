@@ -180,11 +180,8 @@ pieces = [piece.replace("▁", "") for piece in tokenizer.tokens([BOS, *english]
 for t in range(1, 5):
     print(" ".join(pieces[:t]), "→", pieces[t])
 
-# %% [markdown]
+# %% [markdown] predict="one_pass_or_many"
 # A single pass for all twelve is far cheaper than twelve passes. But are the predictions the same?
-
-# %%
-exercises.predict("one_pass_or_many")
 
 # %%
 inputs = torch.tensor([[BOS, *english[:-1]]])  # shifted right by one
@@ -348,12 +345,9 @@ assert abs(probability_of(by_greedy) - 0.216) < 1e-9 and abs(probability_of(by_b
 # %% tags=["hide-input"]
 notebook.picture("beam_tree")
 
-# %% [markdown]
+# %% [markdown] predict="does_the_beam_find_it"
 # Back to the large train. At the decisive step *station* came second, and a beam of four has room for second choices.
 # Of the sentences it finishes, the search returns the one with the highest sum of log-probabilities.
-
-# %%
-exercises.predict("does_the_beam_find_it")
 
 # %%
 with torch.inference_mode():

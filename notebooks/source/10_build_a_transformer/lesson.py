@@ -264,16 +264,13 @@ print(
     )
 )
 
-# %% [markdown]
+# %% [markdown] predict="after_a_minute"
 # Training on 600 batches of 64 sentences takes a minute or two. Every hundred steps, the picture below shows where the
 # last decoder layer looks while it writes an unseen sentence.
 #
 # Even at the end the steps are still large, and a single one can spoil sentences that the model already had right. To
 # smooth that out, the cell takes the mean of six states of the model, 25 steps apart, as the paper did with its last
 # five checkpoints (section 6.1). On some runs the newest state is just as good, and the mean changes nothing.
-
-# %%
-exercises.predict("after_a_minute")
 
 
 # %% tags=["hide-input"]
@@ -486,7 +483,7 @@ notebook.claim(heads == post_norm == 0 and positions < scale < 17 < gelu)
 # itself: change a token, and see which outputs move. The model below has two layers and random weights, and one of
 # your functions has been swapped for a faulty one.
 
-# %%
+# %% predict="what_is_planted"
 probed = own.Transformer(len(pieces), d_model=128, n_heads=4, n_layers=2, d_ff=256)
 src_ids = torch.tensor([[9, 30, 12, 41, 7, EOS]])
 tgt_ids = torch.tensor([[BOS, 22, 35, 8, 50, 17]])
@@ -497,9 +494,6 @@ with at_work.switched(own, **at_work.PLANTED), torch.no_grad():
         changed[0, place] = 10
         moved = (probed(src_ids, changed) - before).abs().amax(-1)[0] > 1e-6
         print(f"target token {place} changed, these outputs move:", *moved.nonzero()[:, 0].tolist())
-
-# %%
-exercises.predict("what_is_planted")
 
 # %% [markdown]
 # The **clinic** asks such questions for you. When an output moves although it shouldn't, the clinic follows the

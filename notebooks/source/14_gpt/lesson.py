@@ -131,12 +131,9 @@ def causal_average(x):
 # %% tags=["hide-input"]
 notebook.show_source(LetterModel)
 
-# %% [markdown]
+# %% [markdown] predict="what_an_average_knows"
 # On the first rung, `mix` is your average. We train this model for 250 steps to predict every next letter. Where will
 # its loss end up, compared with the two yardsticks?
-
-# %%
-exercises.predict("what_an_average_knows")
 
 # %% tags=["nbval-ignore-output"]
 notebook.set_seed(0)
@@ -247,11 +244,8 @@ assert sum(p.numel() for p in one_head.parameters()) == sum(
 # %% tags=["hide-input"]
 notebook.show_source(GPTLayer.forward)
 
-# %% [markdown]
+# %% [markdown] predict="parts_or_depth"
 # Two rungs are left. The first is one such layer, again with four heads, and the second is a stack of three layers.
-
-# %%
-exercises.predict("parts_or_depth")
 
 # %% tags=["nbval-ignore-output"]
 one_layer = train_rung("residuals and feed-forward", train, len(letters))

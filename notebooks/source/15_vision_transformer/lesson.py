@@ -282,14 +282,11 @@ notebook.figure(
 # **augment** the pictures, which means that each one is shifted by up to two pixels, sometimes mirrored, and sometimes
 # partly painted black.
 
-# %%
+# %% predict="vit_or_cnn"
 torch.manual_seed(0)
 vit, cnn = untrained_pair()
 for name, model in (("ViT", vit), ("CNN", cnn)):
     print(name, f"{sum(p.numel() for p in model.parameters()):,} parameters")
-
-# %%
-exercises.predict("vit_or_cnn")
 
 # %% tags=["nbval-ignore-output"]
 few, scores = clothes("train", 1500), {}

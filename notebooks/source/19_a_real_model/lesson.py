@@ -273,15 +273,12 @@ assert (
     ladder["neighbours share"] < 0.5 * ladder["a gate"] and first > ladder["neighbours share"] + 2
 )
 
-# %% [markdown]
+# %% [markdown] predict="which_part_costs_more"
 # ## 4. Two parts are left
 #
 # For the first time the model beats guessing, and by a lot. Two of its four parts are still those that we started with.
 # Its queries and keys aren't rotated, and each of its 61 norms is a LayerNorm, which subtracts a vector's mean and then
 # divides by the standard deviation. SmolLM was trained with **RMSNorm**, which leaves out the subtraction.
-
-# %%
-exercises.predict("which_part_costs_more")
 
 # %% [markdown]
 # ### Your turn (4 min)
@@ -441,12 +438,9 @@ for piece in smol.stream(mine, max_tokens=60):
 # we set it two such tasks. One of them asks for a country's capital, as below. The other asks for a word's opposite
 # (`hot -> cold`). There is no instruction, just a text to continue:
 
-# %%
+# %% predict="four_examples"
 prompt = "Italy -> Rome\nJapan -> Tokyo\nSpain -> Madrid\nEgypt -> Cairo\nFrance ->"
 print(prompt)
-
-# %%
-exercises.predict("four_examples")
 
 # %%
 exercises.predict("wrong_examples")

@@ -183,16 +183,13 @@ print(exercises.whose("induction_score", did="scored"))
 # average.
 
 
-# %% tags=["exercise"]
+# %% tags=["exercise"] predict="without_eight_heads"
 def mean_ablate(outputs, head):
     """(B, T, H, K) -> (B, T, H, K)"""
     changed = outputs.clone()
     changed[:, :, head] = ...  # ← fill the gap
     return changed
 
-
-# %%
-exercises.predict("without_eight_heads")
 
 # %%
 mean_ablate = exercises.mine("mean_ablate")
@@ -278,12 +275,9 @@ first = torch.tensor(live("first", lambda: weight_on_first(TEXTS[0])))
 print(f"the first token has {first.mean():.0%} of all weight,")
 print(f"and {first.max():.0%} in layer {first.argmax()}")
 
-# %% [markdown]
+# %% [markdown] predict="the_first_token_hidden"
 # A token with this much weight ought to be important. To see how important, we hide it from all other tokens, in every
 # head of every layer. Then we measure the loss from the tenth token on, in this text and in two more.
-
-# %%
-exercises.predict("the_first_token_hidden")
 
 
 # %%
@@ -380,14 +374,11 @@ assert late > 1 > 0.3 > abs(other) and sink["values"] < 0.4
 # ### Your turn (3 min)
 
 
-# %% tags=["exercise"]
+# %% tags=["exercise"] predict="when_it_knows"
 def lens(stream, gain, embedding):
     """(L, D), (D,), (V, D) -> (L, V)"""
     ...
 
-
-# %%
-exercises.predict("when_it_knows")
 
 # %%
 lens = exercises.mine("lens")

@@ -145,7 +145,7 @@ now = GPTConfig(**sizes, norm_first=True, norm="rms", activation="swiglu", posit
 for name, config in (("2017", then), ("today", now)):
     print(f"{name:>5}: {sum(p.numel() for p in GPT(config).parameters()):,} parameters")
 
-# %% [markdown]
+# %% [markdown] predict="most_helpful_change"
 # ## 2. What does each change bring?
 #
 # We trained small models on fairy tales. One has the 2017 block. Seven have that block with a single change each, and
@@ -155,9 +155,6 @@ for name, config in (("2017", then), ("today", now)):
 #
 # The figure below the predictions compares the models twice, after the same number of steps (open circles) and after
 # the same time on a processor (filled circles). The grey band spans the three seeds of the 2017 block.
-
-# %%
-exercises.predict("most_helpful_change")
 
 # %%
 exercises.predict("changes_that_help")
@@ -291,11 +288,8 @@ def share_heads(x, n_heads):
     ...
 
 
-# %% [markdown]
+# %% [markdown] predict="cache_of_today"
 # How much does that save? In today's model of section 1, four query heads share two heads of keys and values.
-
-# %%
-exercises.predict("cache_of_today")
 
 
 # %%
@@ -474,7 +468,7 @@ tell(
 # [Lesson 18](18_from_gpt_to_assistant.ipynb) comes next. It turns a model that continues texts into one that answers.
 # After that, lesson 19 puts your four parts into a model that people use.
 
-# %% [markdown]
+# %% [markdown] predict="four_bits"
 # ## Practice
 #
 # About 20 minutes. Here are two more ways to make a model cheaper.
@@ -486,9 +480,6 @@ tell(
 # weight then takes 8 bits. How much worse does the model predict an unseen story? And what if we go down to 4 bits,
 # where only the numbers from −7 to 7 are left? Only the weights are rounded here. Everything that the model computes
 # with them stays in floats.
-
-# %%
-exercises.predict("four_bits")
 
 
 # %%

@@ -157,11 +157,8 @@ examine(model, **options)
 model, options = admit("short sentences")
 examine(model, **options)
 
-# %% [markdown]
+# %% [markdown] predict="organ_output"
 # ### Patient 3
-
-# %%
-exercises.predict("organ_output")
 
 # %%
 model, options = admit("output")
@@ -171,11 +168,8 @@ report
 # %% tags=["hide-input"]
 exercises.reveal("organ_output", measured=ORGAN_OF[report.findings[0].name])
 
-# %% [markdown]
+# %% [markdown] predict="organ_flipped"
 # ### Patient 4
-
-# %%
-exercises.predict("organ_flipped")
 
 # %%
 model, options = admit("flipped")
@@ -185,11 +179,8 @@ report
 # %% tags=["hide-input"]
 exercises.reveal("organ_flipped", measured=ORGAN_OF[report.findings[0].name])
 
-# %% [markdown]
+# %% [markdown] predict="organ_evaluation"
 # ### Patient 5
-
-# %%
-exercises.predict("organ_evaluation")
 
 # %%
 model, options = admit("evaluation")
@@ -199,11 +190,8 @@ report
 # %% tags=["hide-input"]
 exercises.reveal("organ_evaluation", measured=ORGAN_OF[report.findings[0].name])
 
-# %% [markdown]
+# %% [markdown] predict="organ_bag_of_words"
 # ### Patient 6
-
-# %%
-exercises.predict("organ_bag_of_words")
 
 # %%
 model, options = admit("bag of words")
@@ -213,11 +201,8 @@ report
 # %% tags=["hide-input"]
 exercises.reveal("organ_bag_of_words", measured=ORGAN_OF[report.findings[0].name])
 
-# %% [markdown]
+# %% [markdown] predict="organ_one_layer"
 # ### Patient 7
-
-# %%
-exercises.predict("organ_one_layer")
 
 # %%
 model, options = admit("one layer")
@@ -227,11 +212,8 @@ report
 # %% tags=["hide-input"]
 exercises.reveal("organ_one_layer", measured=ORGAN_OF[report.findings[0].name])
 
-# %% [markdown]
+# %% [markdown] predict="organ_copying"
 # ### Patient 8
-
-# %%
-exercises.predict("organ_copying")
 
 # %%
 model, options = admit("copying")
@@ -241,11 +223,8 @@ report
 # %% tags=["hide-input"]
 exercises.reveal("organ_copying", measured=ORGAN_OF[report.findings[0].name])
 
-# %% [markdown]
+# %% [markdown] predict="organ_columns"
 # ### Patient 9
-
-# %%
-exercises.predict("organ_columns")
 
 # %%
 model, options = admit("columns")
@@ -255,11 +234,8 @@ report
 # %% tags=["hide-input"]
 exercises.reveal("organ_columns", measured=ORGAN_OF[report.findings[0].name])
 
-# %% [markdown]
+# %% [markdown] predict="organ_too_late"
 # ### Patient 10
-
-# %%
-exercises.predict("organ_too_late")
 
 # %%
 model, options = admit("too late")
@@ -269,11 +245,8 @@ report
 # %% tags=["hide-input"]
 exercises.reveal("organ_too_late", measured=ORGAN_OF[report.findings[0].name])
 
-# %% [markdown]
+# %% [markdown] predict="organ_heads"
 # ### Patient 11
-
-# %%
-exercises.predict("organ_heads")
 
 # %%
 model, options = admit("heads")
@@ -283,11 +256,8 @@ report
 # %% tags=["hide-input"]
 exercises.reveal("organ_heads", measured=ORGAN_OF[report.findings[0].name])
 
-# %% [markdown]
+# %% [markdown] predict="organ_too_soft"
 # ### Patient 12
-
-# %%
-exercises.predict("organ_too_soft")
 
 # %%
 model, options = admit("too soft")
