@@ -218,14 +218,14 @@ MEMORY = 62  # how far to the left the encoder's states go for them
 def training_and_inference_decoder():
     """A film: the encoder reads Une grande gare, for the decoder above, which is in training, and
     for those below, which write. At first both are shown when they are done: training took one
-    pass, writing five. Then both begin again. In training the target, A, large, station and eos,
-    goes in one place to the right, after bos. Lines lead to the place of each prediction from the
-    inputs up to there; that from station to the third is crossed out. One pass predicts A, large,
-    train and eos. The third loss is by far the largest. Arrows lead from the mean of the losses
+    pass, writing five. Then training has the stage for itself. The target, A, large, station and
+    eos, goes in one place to the right, after bos. Lines lead to the place of each prediction from
+    the inputs up to there; that from station to the third is crossed out. One pass predicts A,
+    large, train and eos. The third loss is by far the largest. Arrows lead from the losses' mean
     back into decoder and encoder, whose weights change. The passes of writing stand below each
     other as a staircase. Each decoder is one token wider than the one above, whose output falls
     into it as the last input. The third output is train, so train goes in, and the fourth is
-    station, not eos as in training. In the end, training's outputs light up all at once, those of
+    station, not eos as in training. In the end, training's inputs light up all at once, those of
     writing one after the other, down the stairs.
     """
     translator = load_translator()
@@ -240,22 +240,24 @@ def training_and_inference_decoder():
         for ids in (target, logits.argmax(-1).tolist(), written)
     )
     told = [
-        f"Training takes 1 pass, but writing takes {len(own)}. Why?",
+        f"Training makes {len(wanted)} predictions in 1 pass. Writing {len(own)} tokens takes "
+        f"{len(own)}. Why?",
         "In training, the target is known.",
         "It also goes in as input, shifted one place to the right.",
-        "Lines show what each prediction can see: the inputs up to its position.",
-        "The mask hides the answer, “station”, from prediction 3.",
+        "Lines show what each position can see: the inputs up to its own.",
+        "Position 3 has to predict “station”, so the mask hides that answer from it.",
         "One pass makes all predictions at once.",
         f"Position 4 is given “station”, the target's word, not “{guessed[2]}”.",
         f"“{guessed[2]}” isn't the target, so its loss is high.",
         "The mean loss is sent back to adjust all the weights.",
-        "Writing begins with <bos> alone. The first pass gives “A”.",
+        "Nobody knows the target when the model writes. Its decoder, a bar, gets <bos> alone and "
+        "gives “A”.",
         "“A” goes in, and the second pass gives “large”.",
         "The third pass gives “train” …",
         "But now “train” goes in, and what follows is “station”, not <eos>.",
         "“A large train station” isn't the target, but it's a fine translation.",
-        "Training has all its inputs at once. In writing, each input is the output of the pass "
-        f"before: {len(own)} tokens, {len(own)} passes.",
+        f"Training has its {len(wanted)} inputs at once, so 1 pass is enough. In writing, each "
+        f"input is the output of the pass before: {len(own)} tokens, {len(own)} passes.",
     ]
     return film([_both(wanted, guessed, losses, own, *moment) for moment in enumerate(told)], 454)
 
@@ -269,73 +271,95 @@ def _both(wanted, guessed, losses, own, moment, caption):
     scene.text(
         "title", 3, 18, f"training{': 1 pass' * (now >= PASS)}", "query", TEXT, "start", True
     )
-    rows = ("target", 51, "query", 1), ("loss", 87, "result", LOSS), ("output", 122, "key", PASS)
+    alone = 0 < moment <= MEAN  # training has the whole stage
+
+    def at(y):
+        return 20 + 1.8 * (y - 20) if alone else y
+
+    rows = ("target", 45, "query", 1), ("loss", 81, "result", LOSS), ("output", 116, "key", PASS)
     for name, y, colour, since in rows:
         if now >= since and (moment or name != "loss"):
-            scene.text(name, 3, y, name, colour, anchor="start", room=68)
-    _encoder(scene, passes, moment)
+            scene.text(name, 3, at(y) + 6, name, colour, anchor="start", room=68)
+    _encoder(scene, at)
     lit = {LINES: 2, MASK: 2, GIVEN: 3}.get(moment)  # the token whose inputs are meant
-    _decoder(scene, lit, now >= LINES and now != MEAN)
-    if now >= SHIFTED:
-        for i, word in enumerate(["<bos>", *wanted[:-1]]):
-            full, faint = i == 3 and moment in (GIVEN, MEAN + 4), (i, moment) == (3, MASK)
-            come = (COLUMNS[i - 1], 45) if i and moment == SHIFTED else None
-            scene.card(f"training {i}", COLUMNS[i], 212, word, "query", full=full, when=(0, 0.6),
-                       opacity=0.4 if faint else 1, start=come, **TOKEN)  # fmt: skip
+    _decoder(scene, lit, now >= LINES and now != MEAN, at)
+    for i in range(4 if alone else 0):
+        scene.text(f"position {i}", COLUMNS[i], 412, i + 1, "muted")
+    if alone:
+        scene.text("position", 3, 412, "position", "muted", anchor="start", room=68)
+    for i, word in enumerate(["<bos>", *wanted[:-1]]):
+        if i and now < SHIFTED:  # where the word will be
+            scene.rect(f"training {i}", COLUMNS[i] - 32, at(212) - 15, 64, 30, "paper", "edge")
+            continue
+        full, faint = i == 3 and moment in (GIVEN, MEAN + 4), (i, moment) == (3, MASK)
+        come = (COLUMNS[i - 1], at(45)) if i and moment == SHIFTED else None
+        scene.card(f"training {i}", COLUMNS[i], at(212), word, "query", full=full or done,
+                   when=(0, 0.6), opacity=0.4 if faint else 1, start=come, **TOKEN)  # fmt: skip
     if moment == MASK:
-        scene.line("blocked", [(COLUMNS[3], 186), (COLUMNS[2], 142)], "ink", 2, when=(0, 0.4))
-        scene.text("cross", COLUMNS[2] + PITCH / 2, 174, "×", size=30, bold=True, when=(0.4, 0.8))
+        scene.line("blocked", [(COLUMNS[3], at(187)), (COLUMNS[2], at(141))], "ink", 2,
+                   when=(0, 0.4))  # fmt: skip
+        scene.text(
+            "cross", COLUMNS[2] + PITCH / 2, at(164) + 10, "×", size=30, bold=True, when=(0.4, 0.8)
+        )
     for i, (word, loss) in enumerate(zip(wanted, losses, strict=True)):
         x, wrong, part = COLUMNS[i], moment == LOSS and i == 2, 35 * loss / max(losses)
-        scene.card(f"target {i}", x, 45, word, "query", full=wrong, **TOKEN)
+        scene.card(f"target {i}", x, at(45), word, "query", full=wrong, **TOKEN)
         if now >= PASS:
-            full = wrong or done or (moment == MEAN + 4 and i == 3)
-            scene.card(f"guess {i}", x, 116, guessed[i], "key", full=full, start=(x, 162),
+            full = wrong or (moment == MEAN + 4 and i == 3)
+            scene.card(f"guess {i}", x, at(116), guessed[i], "key", full=full, start=(x, at(162)),
                        when=(0, 1 if moment == PASS else 0.15), **TOKEN)  # fmt: skip
         if moment >= LOSS:
-            scene.text(f"loss of {i}", x, 87, f"{loss:.1f}", "result", bold=True, room=30)
-            scene.rect(f"loss {i}", x - 31, 98 - part, 14, part, "result", round=0,
-                       start={"y": 98, "height": 0})  # fmt: skip
+            foot = at(81) + 17
+            scene.text(f"loss of {i}", x, foot - 11, f"{loss:.1f}", "result", bold=True, room=30)
+            scene.rect(f"loss {i}", x - 30, foot - part, 10, part, "result", round=0,
+                       start={"y": foot, "height": 0})  # fmt: skip
     if moment >= MEAN:
         mean = f"mean loss {sum(losses) / len(losses):.1f}"
         scene.text("mean", 398, 18, mean, "result", anchor="end", bold=True, when=(0, 0.3))
     if moment == MEAN:
         x = (RIGHT + 400) / 2
-        scene.line("mean down", [(x, 26), (x, 152)], "result", 3, when=(0.2, 0.5))
+        low = at(152)
+        scene.line("mean down", [(x, 26), (x, low)], "result", 3, when=(0.2, 0.5))
         for name, end in ("training decoder", RIGHT + 1), ("encoder", 399):  # both have weights
-            scene.arrow(f"mean to {name}", x, 152, end, 152, "result", head=11, when=(0.4, 0.6))
+            scene.arrow(f"mean to {name}", x, low, end, low, "result", head=11, when=(0.4, 0.6))
             scene.shapes[name] |= {"fill": "result", "stroke": "result", "tint": 0.35}
-        scene.text("change", (COLUMNS[1] + COLUMNS[2]) / 2, 170, "the weights change", "result",
-                   bold=True, when=(0.6, 1))  # fmt: skip
-    many = {0: f": {len(own)} passes to come", 1: ": 1 pass"}.get(passes, f": {passes} passes")
-    scene.text("writing", 3, 252, f"writing{many}", "key", anchor="start", bold=True)
-    scene.text("bars", 476, ROW_AT + 6, "bar: decoder and its input", "muted", anchor="end")
+        scene.text("change", (COLUMNS[1] + COLUMNS[2]) / 2, at(164) + 6, "the weights change",
+                   "result", bold=True, when=(0.6, 1))  # fmt: skip
+    if alone:
+        return scene
+    if moment == MEAN + 1:  # training makes room, all parts together
+        for shape in scene.shapes.values():
+            shape["when"] = [0, 0.4]
+    many = f"{passes} pass{'es' * (passes > 1)}"
+    scene.text("writing", 3, 252, f"writing: {many}", "key", anchor="start", bold=True)
+    low = ROW_AT + STEP * (passes - 1)
+    way = [(440, 189), (440, 262), (MEMORY, 262), (MEMORY, low)]
+    scene.line("memory on", way, "muted", 3, when=(0.5, 0.8) if passes == 1 else (0, 0.3))
     for i in range(len(own)):
         _pass(scene, i, own, passes, moment, done)
     return scene
 
 
-def _encoder(scene, passes, moment):
+def _encoder(scene, at):
     """Draw the source, and the encoder that gives its states to training and to every pass."""
+    top, foot = at(140), at(188)
     for i, word in enumerate(["source", *SOURCE.split()]):
-        scene.text(f"source {i}", 439, 54 + 24 * i, word, "ink" if i else "muted", room=74)
-    scene.rect("encoder", 400, 140, 79, 48, "muted", "muted", 0.15)
-    scene.text("encoder name", 439.5, 170, "encoder", "muted", room=70)
-    scene.arrow("memory", 399, 176, RIGHT + 2, 176, "muted", head=9)
-    low = ROW_AT + STEP * (passes - 1) if passes else 262
-    way = [(440, 189), (440, 262), (MEMORY, 262), (MEMORY, low)]
-    scene.line("memory on", way, "muted", 3, when=(0, 0.3 if moment else 0.8))
+        scene.text(f"source {i}", 439, at(48) + 6 + 24 * i, word, "ink" if i else "muted", room=74)
+    scene.rect("encoder", 400, top, 79, foot - top, "muted", "muted", 0.15)
+    scene.text("encoder name", 439.5, at(164) + 6, "encoder", "muted", room=70)
+    scene.arrow("memory", 399, at(176), RIGHT + 2, at(176), "muted", head=9)
 
 
-def _decoder(scene, lit, lines):
+def _decoder(scene, lit, lines, at):
     """Draw training's decoder: which inputs, below it, each place sees, those of one `lit`."""
-    scene.rect("training decoder", LEFT, 140, RIGHT - LEFT, 48, "muted", "muted", 0.15)
-    for name, y, colour in ("decoder", 170, "muted"), ("input", 218, "query"):
-        scene.text(f"training {name} name", 3, y, name, colour, anchor="start", room=68)
+    top, foot = at(140), at(188)
+    scene.rect("training decoder", LEFT, top, RIGHT - LEFT, foot - top, "muted", "muted", 0.15)
+    for name, y, colour in ("decoder", 164, "muted"), ("input", 212, "query"):
+        scene.text(f"training {name} name", 3, at(y) + 6, name, colour, anchor="start", room=68)
     for i in range(4 if lines else 0):
         strong = {"stroke": "query", "line": 4} if i == lit else {"opacity": 0.45}
         for j in range(i + 1):
-            ends = [(COLUMNS[j], 186), (COLUMNS[i], 142)]
+            ends = [(COLUMNS[j], foot - 2), (COLUMNS[i], top + 2)]
             scene.line(f"training sees {i} {j}", ends, **strong, when=(0.2, 0.6))
 
 
@@ -343,12 +367,13 @@ def _pass(scene, i, own, passes, moment, done):
     """Draw a pass of writing: a decoder with its inputs, its output, and the way from the last."""
     y, begun = ROW_AT + STEP * i, i < passes
     since, part = (0.2 * i, 0.2) if not moment or done else (0, 1)  # one pass after the other
+    if passes == 1:
+        since, part = 0.4, 0.6  # when training has made room
 
     def turn(start, end):
         return {"when": (since + part * start, since + part * end)}
 
-    scene.text(f"pass {i}", 3, y + 6, f"pass {i + 1}", "ink" if begun else "muted", anchor="start",
-               room=54)  # fmt: skip
+    scene.text(f"pass {i}", 40, y + 6, i + 1, "ink" if begun else "muted")
     wide, ink = PITCH * (i + 1) - 3, "muted" if begun else "edge"
     scene.rect(f"decoder {i}", LEFT, y - 13, wide, 26, "muted", ink, 0.15 * begun, **turn(0, 0.4))
     if not begun:
@@ -356,17 +381,16 @@ def _pass(scene, i, own, passes, moment, done):
     scene.arrow(f"memory {i}", MEMORY, y, LEFT - 1, y, "muted", head=9, **turn(0.2, 0.4))
     meant = (moment, i) in ((MEAN + 3, 2), (MEAN + 4, 3))
     for j, word in enumerate(["<bos>", *own[:i]]):  # all inputs once more, and the new one
-        come = {"start": {"y": y - STEP + 6}} if i else {}
         if j < i:
-            scene.text(f"given {i} {j}", COLUMNS[j], y + 6, word, room=58, **come, **turn(0, 0.4))
+            scene.text(f"given {i} {j}", COLUMNS[j], y + 6, word, room=58, **turn(0.2, 0.4))
     come = (COLUMNS[i], y - STEP) if i else None
     token = TOKEN | {"height": 22, "width": PITCH - 7}
-    scene.card(f"given {i}", COLUMNS[i], y, word, "key", full=meant and i == 3, start=come, **token,
-               **turn(0, 0.4))  # fmt: skip
+    scene.card(f"given {i}", COLUMNS[i], y, word, "key", full=done or (meant and i == 3),
+               start=come, **token, **turn(0, 0.4))  # fmt: skip
     if i:
         scene.arrow(f"into {i}", COLUMNS[i], y - STEP + 14, COLUMNS[i], y - 12, "key", 4, 9,
                     **turn(0, 0.2))  # fmt: skip
-    scene.card(f"own {i}", COLUMNS[i + 1], y, own[i], "key", full=meant or done,
+    scene.card(f"own {i}", COLUMNS[i + 1], y, own[i], "key", full=meant,
                start=(COLUMNS[i], y), **TOKEN | {"height": 26}, **turn(0.5, 0.9))  # fmt: skip
 
 

@@ -205,9 +205,11 @@ def test_training_and_writing_differ_where_the_caption_says_so():
         out, into = stairs[f"own {i - 1}.text"], stairs[f"given {i}.text"]
         assert (out["text"], out["x"]) == (into["text"], into["x"])
         assert (stairs[f"into {i}"]["x"], stairs[f"into {i}"]["dx"]) == (into["x"], 0)
-        assert stairs[f"own {i}"]["when"][0] >= stairs[f"own {i - 1}"]["when"][1]
-    assert len({tuple(stairs[f"guess {i}"]["when"]) for i in range(4)}) == 1  # training's at once
-    assert all(scene["writing"]["text"] == "writing: 5 passes to come" for scene in scenes[1:9])
+        assert stairs[f"given {i}"]["when"][0] >= stairs[f"given {i - 1}"]["when"][1]
+    lit = [stairs[f"training {i}"] for i in range(4)]  # training's at once
+    assert {(one["fill"], *one["when"]) for one in lit} == {("query", 0, 0.6)}
+    assert not any("writing" in scene for scene in scenes[1:9])  # training has the stage
+    assert scenes[1]["training decoder"]["height"] > 1.5 * stairs["training decoder"]["height"]
     assert shapes["training 0"]["y"] < shapes["writing"]["y"] < shapes["decoder 0"]["y"]
     assert {"training sees 0 0", "blocked"} < scenes[4].keys()
     assert "guess 0" not in scenes[4]  # no answer is there before it is hidden
