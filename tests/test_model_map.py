@@ -591,6 +591,11 @@ def test_the_static_picture_says_what_it_shows_and_tokens_are_only_text(trace):
 # ---- another sentence ------------------------------------------------------------------------
 
 
+def test_it_opens_at_a_whole_word_that_is_sure_of_its_source(translator):
+    view = model_map(translator.trace("Un photographe prend des photographies d'un rhinocéros."))
+    assert view.trace.written[view.written] == "▁taking"  # not “ink”
+
+
 def test_the_map_traces_another_sentence_and_refuses_in_words(translator, trace):
     view = model_map(trace, tour="00", place="decoder/1", follow="")
     assert view.sentence == SENTENCE

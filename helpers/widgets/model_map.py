@@ -323,7 +323,7 @@ def _recurrent_html(trace, step):
 
 
 def _start(trace, here):
-    """Choose how much is written at first: all but the end of the sentence.
+    """Choose what is written at first: up to the last whole word that is sure of its source.
 
     Of a recurrent pair, up to a step that tells something.
     """
@@ -331,10 +331,13 @@ def _start(trace, here):
         return telling_step(trace)
     if trace.kind == "GPT" or here == "loss":  # it never ends; in training all rows are read
         return len(trace.written) - 1
-    written = list(trace.written)
-    while len(written) > 1 and not any(letter.isalnum() for letter in written[-1].strip("<eos>")):
-        written.pop()
-    return max(0, len(written) - 1)
+    written = [*trace.written, ""]
+    words = [row for row, one in enumerate(written) if any(map(str.isalnum, one.strip("<eos>")))]
+    if not words or not trace.decoder:
+        return 0
+    shares = trace.decoder.layers[-1][1].heads.weights.mean(0).amax(-1)
+    whole = [row for row in words if written[row][0] == "▁" and not written[row + 1][:1].isalpha()]
+    return next((row for row in reversed(whole) if shares[row] > 0.5), words[-1])
 
 
 def model_map(trace, here="", tour="all", **state):

@@ -1,6 +1,7 @@
 // The map, its bars: where one is and how deep above the picture; playing and the tour below it.
 
 import { lossesOf } from "./map_answer.js";
+import { beatsBefore } from "./map_flow.js";
 import { leavingOf } from "./map_leave.js";
 import { lowered, make, speedMenu } from "./page.js";
 import { clearestHead } from "./map_purpose.js";
@@ -8,7 +9,7 @@ import { number, percent } from "./map_scene.js";
 import { likeliest, meanWeights, readPlace, rowOf, sentenceOf, title } from "./map_trace.js";
 import { another, wrongWord } from "./map_language.js";
 import { withoutOf } from "./map_without.js";
-import { marksIn, shorten } from "./text.js";
+import { marksIn, quoted, shorten } from "./text.js";
 
 const DEPTHS = ["Model", "Layer", "Head", "One number"];
 
@@ -52,7 +53,8 @@ export class Bars {
     const undo = () => view.rewrite({ chosen: view.model.get("chosen").slice(0, -1) });
     this.undo = make("button", { type: "button", onclick: undo });
     this.warmth = make("label", {}, "Temperature", this.heat, this.degrees);
-    this.dials = make("div", { class: "mm-dials", role: "group", "aria-label": "Softmax" }, this.warmth, this.undo);
+    this.lot = make("button", { type: "button", onclick: () => view.drawOne() }, "Draw one");
+    this.dials = make("div", { class: "mm-dials", role: "group", "aria-label": "Softmax" }, this.warmth, this.lot);
 
     const button = (words, name, act) =>
       make("button", { type: "button", "aria-label": name, title: name, onclick: act }, words);
@@ -68,7 +70,10 @@ export class Bars {
     const player = make("div", { class: "mm-player", role: "group", "aria-label": "Play" });
     this.speed = speedMenu();
     player.append(this.stepBack, this.playing, this.stepOn, this.slider, this.moment, this.speed);
-    this.words = make("div", { class: "mm-words" }, make("span"), this.without.strip);
+    // On a phone what opens the heads' table is mostly out of sight.
+    this.compare = make("button", { type: "button", onclick: () => view.open("heads") }, "Which heads matter?");
+    const { strip } = this.without;
+    this.words = make("div", { class: "mm-words" }, make("span"), strip, this.undo);
     this.tour = make("div", { class: "mm-tour", role: "group", "aria-label": "Tour" });
     this.foot = make("div", { class: "mm-foot" }, this.tour, player, this.words);
   }
@@ -90,9 +95,7 @@ export class Bars {
     this.warmth.hidden = !heats;
     this.warmth.firstChild.textContent = this.view.place ? "Temperature" : "T";
     const { chosen = [], written } = trace;
-    // In the map at rest it stands beside the words.
-    const at = this.view.place ? this.dials : this.words;
-    if (this.undo.parentNode !== at) at.append(this.undo);
+    this.lot.hidden = !heats || !this.view.place || !trace.chooses;
     this.undo.hidden = !chosen.length || !model.send || !(this.view.place || (this.view.rests && !trace.recurrent));
     if (chosen.length) this.undo.textContent = `Undo “${shorten(written[chosen[chosen.length - 1]], 12)}”`;
     return trace.sums ? { temperature, choose: trace.chooses && Boolean(model.send) } : null;
@@ -104,7 +107,6 @@ export class Bars {
     const { classList } = this.view.root;
     // The badge needs the room.
     this.crowded = classList.contains("mm-narrow") && here && !model.get("everything");
-    this.showTrail();
     this.showDepths();
     this.showPlayer();
     this.showTour();
@@ -146,6 +148,7 @@ export class Bars {
       : [`You are here: ${named(here)} ✕`, `You are here: ${named(here)}. Light the whole model`];
     this.badge.textContent = words;
     this.badge.setAttribute("aria-label", name);
+    this.showTrail();
   }
 
   showTrail() {
@@ -154,7 +157,7 @@ export class Bars {
     // Where there is little room, what the place lies in is named in short.
     const rows = view.root.classList.contains("mm-rows");
     const short = (words) => (rows ? words.replace(/^.*(layer|head)/, (_, what) => title(what)) : words);
-    const key = `${steps.map(({ words }) => words).join("›")}${rows}`;
+    const key = `${steps.map(({ words }) => words).join("›")}${rows}${view.root.clientWidth}`;
     if (key === this.trailed) return;
     this.trailed = key;
     this.trail.replaceChildren(
@@ -165,6 +168,9 @@ export class Bars {
         return i ? [make("span", { "aria-hidden": "true" }, "›"), step] : [step];
       }),
     );
+    // What would be cut is “…”.
+    for (const one of this.trail.querySelectorAll("button:not([aria-current])"))
+      if (one.scrollWidth > one.clientWidth) Object.assign(one, { ariaLabel: one.title, textContent: "…" });
   }
 
   showDepths() {
@@ -177,8 +183,8 @@ export class Bars {
   }
 
   showPlayer() {
-    const { beat, scene, shown, once } = this.view;
-    const playing = this.view.playing && !once;
+    const { beat, scene, shown, once, flows } = this.view;
+    const playing = this.view.playing && !once && !flows;
     const n = scene.beats.length;
     this.slider.max = Math.max(0, n - 1);
     this.slider.value = shown;
@@ -249,7 +255,7 @@ export class Bars {
         return `Start at the blue frame${from === "top" ? " below the picture" : ""}: it shows the model’s answer after each layer, “${best.token}” in the end. Press a patch of the picture: bands, and blue ${from === "top" ? "on the picture" : "in each head’s square"}, show what it takes from the others.`;
       if (from === "top") return `${start} Below, ${what}`;
       if (!small.hidden)
-        return `${what[0].toUpperCase()}${what.slice(1)} A frame in the small picture marks the part that you see larger below it. Each striped bar is a vector, and every layer adds to it. Tap another part to go there.`;
+        return `${what[0].toUpperCase()}${what.slice(1)} The frame in the small picture marks what you see larger below it; tap another part to go there. Each striped bar is a vector.`;
       const marks = kind === "GPT" && marksIn(decoder.tokens);
       const striped = "A striped bar is a vector.";
       const more = `${kind === "GPT" && this.view.scene.slot ? "T is the temperature. " : ""}${marks ? `${marks}.` : striped}`;
@@ -257,9 +263,8 @@ export class Bars {
     }
     if (encoder && decoder) {
       const all = shorten(sentenceOf(written), 140);
-      const ends = /[.!?…]$/.test(all) ? "" : ".";
-      const own = chosen.length ? ` You chose ${chosen.map((row) => `“${written[row]}”`).join(", ")}.` : "";
-      return `Translation: “${all}”${ends}${own} Press play to see it written, or click on any layer or token.`;
+      const own = chosen.length ? ` Chosen: ${chosen.map((row) => `“${written[row]}”`).join(", ")}.` : "";
+      return `Translation: ${quoted(all)}${own} Press play to see it written, or click on any layer or token.`;
     }
     return `${kind === "GPT" && this.view.rows > this.view.trace.given ? "The model has written the blue tokens. " : ""}Click on a layer to open it, or on a ${kind === "ViT" ? "patch" : "token"} to follow it through the model.`;
   }
@@ -269,7 +274,8 @@ export class Bars {
     const { plays, scene, stop, tour, follow, place } = this.view;
     let words = scene.hint || this.atRest();
     if (follow && !place) words = followWords(this.view);
-    if (plays && scene.beats.length) words = beatWords(scene.beats[this.view.shown], this.view.progress);
+    if (plays && scene.beats.length)
+      words = this.view.flows ? passing(this.view) : beatWords(scene.beats[this.view.shown], this.view.progress);
     if (stop >= 0) words = `${tour[stop].text}${tour[stop].habit ? ` ${clearestHead(this.view)}` : ""}`;
     if (stop >= 0 && scene.slot && place && this.view.trace.shown !== 1) words = heatedWords(this.view);
     if (this.view.said) words = this.view.said;
@@ -278,6 +284,9 @@ export class Bars {
     this.told = words;
     this.without.show(!plays && stop < 0 && !this.view.said && !(follow && !place));
     span.hidden = !this.without.strip.hidden;
+    const { small, turns, rests } = this.view;
+    const compares = !small.small.hidden && turns && rests && !span.hidden;
+    if (compares !== this.compare.isConnected) compares ? this.words.append(this.compare) : this.compare.remove();
     // A picture that scrolls leaves buttons among the words the room that they need.
     const full = this.words.querySelector(":scope > :is(.mm-without, button):not([hidden])");
     const grown = full && this.words.offsetHeight - parseFloat(getComputedStyle(this.words).minHeight);
@@ -286,6 +295,11 @@ export class Bars {
   }
 }
 
+// Too fast for the words of each step.
+const passing = ({ trace, beat, rows }) =>
+  beat < beatsBefore(trace)
+    ? "The encoder reads the sentence, and each layer adds to its vectors …"
+    : `The decoder writes one token after the other: “${sentenceOf(trace.written.slice(0, rows))}”`;
 // What a step says while it moves, and then.
 const beatWords = ({ words, first }, progress = 1) => (progress < 1 && first) || words;
 

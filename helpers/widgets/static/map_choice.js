@@ -5,7 +5,7 @@ import { lossesOf } from "./map_answer.js";
 import { ENGLISH, looksEnglish } from "./map_language.js";
 import { missed } from "./map_leave.js";
 import { number, percent } from "./map_scene.js";
-import { sentenceOf, textOf } from "./map_trace.js";
+import { likeliest, sentenceOf, textOf } from "./map_trace.js";
 import { compared } from "./map_without.js";
 import { JOINED, isWord, shorten } from "./text.js";
 
@@ -30,14 +30,19 @@ export const choosing = {
   renew() {
     this.pause(); // what plays belongs to the picture before
     this.read();
-    this.measured = this.before = this.sought = this.came = null;
+    this.measured = this.before = this.came = null;
+    if (!this.place) this.sought = null; // an open place stays where it was scrolled to
     this.bars.left = -1;
     const sentence = this.model.get("sentence");
     if (this.choosing || this.trace.drawnAt) return this.goesOn();
     this.lost = null;
     if (this.trace.image) return this.hear(this.judged(this.trace.reads));
     this.say(`Now the model reads: ${sentence}`);
-    this.hear(remarkOn(sentence, this.trace.stacks[0]?.tokens || []));
+    const { stacks, encoder, decoder } = this.trace;
+    const remark = remarkOn(sentence, stacks?.[0].tokens || []);
+    this.hear(remark);
+    // What has to be read stands still.
+    if (!remark && encoder && decoder && this.model.get("here") !== "loss") this.flow();
   },
   // What is said of a sentence stands where words stand, until something else is done.
   hear(words) {
@@ -46,6 +51,7 @@ export const choosing = {
     this.redraw();
   },
   choose(rank) {
+    this.lot = "";
     const { current, trace } = this;
     const other = () => sentenceOf(trace.written.with(current, trace.candidates[current][rank][0]));
     if (this.scores) return this.score(other(), this.follow);
@@ -74,10 +80,28 @@ export const choosing = {
     const right = is === said ? "and the model agrees" : `but the model says “${said}”`;
     return `Picture ${place + 1} is labelled “${is}”, ${right}, with ${percent(share)}.`;
   },
-  // A head is switched off, or on again.
-  turn(place) {
-    const off = new Set(this.model.get("off"));
-    if (!off.delete(place)) off.add(place);
+  // One of those that are listed, by lot, each as likely as it is shown; the same lots every time.
+  drawOne() {
+    const { current, trace } = this;
+    const found = likeliest(trace, current, Infinity);
+    this.draws = (this.draws ?? 0) + 1;
+    this.seed = (1664525 * (this.seed ?? 7) + 1013904223) % 2 ** 32;
+    let left = this.seed / 2 ** 32;
+    const rank = found.findIndex(({ among }) => (left -= among) < 1e-9);
+    const { token, among } = found[rank];
+    const heat = trace.shown.toFixed(1);
+    const drawn = `Draw ${this.draws}: “${token}”, which has ${percent(among)} of the chance among these ${found.length} at temperature ${heat}`;
+    if (rank === trace.drawn[current])
+      return this.hear(`${drawn}. It’s what is written here. Draw again, or raise the temperature first.`);
+    if (!this.model.send) return this.hear(`${drawn}. To see how the model goes on from it, run the cell.`);
+    this.choose(rank);
+    this.lot = drawn;
+  },
+  // Heads are switched off, or if all of them are, on again.
+  turn(...places) {
+    const [all, off] = [places.flat(), new Set(this.model.get("off"))];
+    const on = all.every((place) => off.has(place));
+    for (const place of all) on ? off.delete(place) : off.add(place);
     this.rewrite({ off: [...off] }, "The model is translating again …");
   },
   // A patch is left out of the picture, or back in it.
@@ -160,6 +184,8 @@ export const choosing = {
     const all = `“${shorten(textOf(this.trace, after ? row + 1 : given - 1), 130)}”`;
     const drew = heat ? `The model went on${heat}` : "As the model wrote it";
     const wrote = written[row] === "␣" ? "a space, “␣”," : `“${written[row]}”`;
-    this.hear(`${chosen.length ? `You wrote ${wrote} yourself${after}` : drew}: ${all}`);
+    const how = this.lot || `You wrote ${wrote} yourself`;
+    this.lot = "";
+    this.hear(`${chosen.length ? `${how}${after}` : drew}: ${all}`);
   },
 };

@@ -24,8 +24,9 @@ const BEATS = {
 // How many beats come before the first target token is read: every later one writes a token.
 export const beatsBefore = (model) => {
   if (model.recurrent) return 1;
-  // A GPT reads its prompt in one beat per layer; the first layer takes two.
-  return (model.encoder ? 3 + model.encoder.layers.flat().length : 3) + model.decoder.layers.length;
+  const { encoder, decoder } = model;
+  // One beat per layer, two for the first; a decoder that reads a memory tells its later layers in one.
+  return encoder ? 4 + encoder.layers.length + Math.min(2, decoder.layers.length) : 3 + decoder.layers.length;
 };
 
 // A recurrent decoder's step is told in four: compare, weigh, mix, write; a GPT's in two: what may follow,
@@ -38,22 +39,6 @@ export const rowAt = (model, beat) =>
     : Math.floor((beat - beatsBefore(model)) / stepOf(model)) + (model.given || 1);
 export const beatAt = (model, rows) =>
   model.recurrent ? rows * STEP : beatsBefore(model) - 1 + stepOf(model) * (rows - model.given + 1);
-
-// How long a beat of playing moves, and then rests, in milliseconds: as long as one reads its words; of
-// a translation, after its first word, as long as one reads a word. What comes row by row takes its time.
-export function paceOf(view) {
-  const { trace, place, beat, scene } = view;
-  const { moves = [], rects = [], words = "" } = scene.beats[beat] || {};
-  const first = !place && trace.encoder && trace.decoder ? beatsBefore(trace) : Infinity;
-  const lasts = moves.length ? 2000 : place ? Math.max(700, 300 * rects.length) : 700;
-  // In the tour its own words are read, while all of it moves.
-  if (view.stop >= 0) return [1400, 900];
-  // What a recurrent decoder's first step told, every later one repeats.
-  if (scene.beats[beat]?.turn) return [700, 300];
-  if (beat <= first) return [lasts, Math.max(500, 300 * words.split(" ").length - lasts)];
-  const slow = clamp(16 / (scene.beats.length - first), 0.5, 1);
-  return [900 * slow, 450 * slow];
-}
 
 export function wholeBeats(scene, model) {
   const { encoder, decoder } = model;
@@ -95,12 +80,17 @@ export function wholeBeats(scene, model) {
             ...(one.heads ? [collects(one, stack, i + 1, rows)] : []),
             during(0.8, 1, travel(one.after, [one.box[0] + wide / 2, end], [8, 16], block.top, m.pitch, rows)),
           ];
-      const told = `${name}, ${KINDS[one.kind].toLowerCase()}: ${words}`;
+      const told = `${KINDS[one.kind].toLowerCase()}: ${words}`;
       parts.push([[told, one.heads ? "" : nowSays(model, i)], [from, block.top - 6, to - from, height + 6], go]);
       from = to;
     });
-    if (encoder || !i)
-      for (const [[first, then], rect, go] of parts) {
+    if (i && encoder && !stack.answers) {
+      scene.beat(`${name}, ${parts.map(([[told]]) => told).join("; ")}.`, ...parts.map(([, rect]) => rect));
+      scene.beats.at(-1).halves = true;
+      scene.moves(...parts.flatMap(([, , go], k) => go.map((work) => halfOf(work, k))));
+    } else if (encoder || !i)
+      for (const [[told, then], rect, go] of parts) {
+        const first = `${name}, ${told}`;
         scene.beat(`${first}${then}.`, rect);
         scene.beats.at(-1).first = `${first}.`; // the answer is told when it comes
         scene.moves(...go);
@@ -127,6 +117,7 @@ const bandOf = (weight) => ({ width: 1 + 9 * weight, alpha: 0.25 + 0.6 * weight 
 
 // A part of a step's time.
 const during = (from, to, work) => (p, t) => t >= from && t <= to && work(p, (t - from) / (to - from));
+const halfOf = (work, k) => Object.assign(during(k / 2, (k + 1) / 2, work), { open: work.open });
 
 // Row by row: bands come from what a row attends to, and its row of every head appears.
 function collects(sublayer, stack, block, rows) {
@@ -190,20 +181,24 @@ function nowSays({ guesses, right }, i) {
   return `; the answer would now be “${answer}”${also}`;
 }
 
-// The first target token on its way, a layer at a time.
+// The first target token on its way: through the first layer, then through all the others.
 function decoderLayers(scene, { encoder, decoder, given }) {
   const row = given - 1;
-  const parts = rowOfStack(scene, decoder, row);
-  decoder.layers.forEach((sublayers, i) => {
-    const mean = meanWeights(sublayers.find((one) => one.kind === "cross-attention"));
-    const shares = Array.from(rowOf(mean, row));
-    const most = `“${encoder.tokens[shares.indexOf(Math.max(...shares))]}” (${percent(Math.max(...shares))})`;
-    const words = i
-      ? `with its own weights, most now comes from ${most}`
-      : `“${decoder.tokens[row]}” attends to itself, then takes most from ${most}, then goes through feed-forward`;
-    scene.beat(`Decoder layer ${i + 1}: ${words}.`, ...(i ? [] : parts[0]), ...parts[i + 1]);
-    Object.assign(scene.beats[scene.beats.length - 1], { follow: `decoder:${row}`, reach: sublayers.end });
+  const { layers, tokens } = decoder;
+  const [first, ...parts] = rowOfStack(scene, decoder, row);
+  const most = layers.map((sublayers) => {
+    const shares = Array.from(rowOf(meanWeights(sublayers.find((one) => one.kind === "cross-attention")), row));
+    return `“${encoder.tokens[shares.indexOf(Math.max(...shares))]}” (${percent(Math.max(...shares))})`;
   });
+  const go = (words, end, ...rects) => {
+    scene.beat(words, ...rects.flat());
+    Object.assign(scene.beats.at(-1), { follow: `decoder:${row}`, reach: layers[end].end });
+  };
+  const does = `“${tokens[row]}” attends to itself, then takes most from ${most[0]}, then goes through feed-forward`;
+  go(`Decoder layer 1: ${does}.`, 0, first, parts[0]);
+  const later = most.slice(1).map((one, i) => `layer ${i + 2} takes most from ${one}`);
+  if (later.length)
+    go(`Later layers have weights of their own: ${later.join(", ")}.`, later.length, parts.slice(1, -1).flat());
 }
 
 // The reference is known, so all rows go through a layer at once, and then each is scored.
@@ -249,7 +244,7 @@ function writes(model, row) {
   const all = sentenceOf(written.slice(0, row + 1));
   if (row && written[row] === "<eos>")
     return `“<eos>” is the likeliest next token, so the translation is done: “${shorten(all, 170)}”`;
-  return `${said}, and ${best.mark ? "you wrote" : "the likeliest next token is"} “${best.token}”.${row ? ` So far: “${all.length > 90 ? "…" : ""}${all.slice(-90)}”` : ""}`;
+  return `${said}, and ${best.mark ? "the chosen token is" : "the likeliest next token is"} “${best.token}”.${row ? ` So far: “${all.length > 90 ? "…" : ""}${all.slice(-90)}”` : ""}`;
 }
 
 // What a GPT's last row says of the next token, and which of them then joins the text.
@@ -267,7 +262,7 @@ function follows(model, row) {
   const all = likeliest(model, row, model.candidates[row].length);
   const { token, share, mark, among } = all.find((one) => one.drawn) || all[0];
   const many = model.drawnAt && row < model.given ? ` from the ${all.length} likeliest` : "";
-  const how = mark === "chosen" ? "Written by you" : `${title(mark.replace(" at", " at temperature"))}${many}`;
+  const how = mark === "chosen" ? "Chosen" : `${title(mark.replace(" at", " at temperature"))}${many}`;
   const now = / at/.test(mark) ? ` at ${model.shown.toFixed(1)}` : "";
   const ten = model.drawnAt ? `, or ${percent(among)} among these ${all.length}` : "";
   const beside = token === all[0].token ? "" : `; “${all[0].token}” has ${percent(all[0].share)}`;

@@ -7,6 +7,18 @@ import { clamp, fitting, spelt, textWidth, wrapped } from "./text.js";
 const MEANS =
   "A number says by how many percentage points the probability of the token below it changes without that head. The stronger the orange, the more it loses. In a framed square, another token takes its place.";
 
+// What is lost with all heads of a kind.
+const LOSES = {
+  "cross-attention":
+    "With all cross-attention off, nothing of the French sentence reaches the decoder: whatever you ask for, it writes the same caption.",
+  "masked-self-attention":
+    "With all masked self-attention off, a row sees its newest token and the source, but none of the words written before it.",
+  encoder:
+    "With all self-attention off, the encoder can’t mix its tokens: each vector depends on one token and its position.",
+};
+// How wide the button is that switches them.
+const ALL = 54;
+
 // `asked`: of every head the row that suffers most, its token's share there, and the rank of the token
 // that is likeliest instead, -1 for none; null while it is being measured.
 export function headsScene(model, width, room, { asked }) {
@@ -38,20 +50,23 @@ export function headsScene(model, width, room, { asked }) {
   all.forEach(({ stack, kind, heads }, k) => {
     const [left, y] = columns > 1 ? [k * (block + gap), first] : [0, first + k * deep];
     const title = kind === "cross-attention" ? KINDS[kind] : `${stack.title}: ${KINDS[kind].toLowerCase()}`;
-    scene.label(fitting([title, KINDS[kind]], block / 1.1, 14), left, y + 11, { size: 14, weight: 650, most: block });
-    const wide = (block - 20) / heads.length;
+    const free = block - ALL - 6;
+    scene.label(fitting([title, KINDS[kind]], free / 1.1, 14), left, y + 11, { size: 14, weight: 650, most: free });
+    everyHead(scene, title, stack, kind, [left + block - ALL - 3, y - 2, ALL, 24]);
+    const [layers, edge] = block > 380 ? ["Layer ", 54] : ["L", 20];
+    const wide = (block - edge) / heads.length;
     const ours = lost.filter(({ place }) => place.includes(`/${kind}/`));
     scene.beat(`${title}. ${changes(ours)}`, [left, y, block, deep]);
     stack.layers.forEach((parts, layer) => {
       const line = y + top + layer * high;
-      scene.note(`L${layer + 1}`, left, line + high / 2);
+      scene.note(`${layers}${layer + 1}`, left, line + high / 2);
       parts
         .find((one) => one.kind === kind)
         .heads.forEach(({ off }, head) => {
           const place = `${stack.name}/${layer}/${kind}/${head}`;
           const one = ours.find((each) => each.place === place);
           const said = `${stack.title} layer ${layer + 1}, ${KINDS[kind].toLowerCase()}, head ${head + 1}`;
-          cell(scene, place, said, off, one, [left + 20 + head * wide, line, wide - 3, high - 3]);
+          cell(scene, place, said, off, one, [left + edge + head * wide, line, wide - 3, high - 3]);
         });
     });
   });
@@ -60,9 +75,30 @@ export function headsScene(model, width, room, { asked }) {
     scene.note(`Translation: “${sentenceOf(model.written)}”`, 0, below, "left", width, 14);
   scene.height = columns > 1 ? room : below;
   const press = "Press heads to switch them off, and see what the others can’t make up for.";
-  scene.hint = asked ? changes(lost) : "The model reads its translation again without each head in turn …";
+  const without = all.filter(({ stack, kind }) => headsOf(stack, kind).every(([, { off }]) => off));
+  const loses = without.map(({ stack, kind }) => LOSES[kind] || LOSES[stack.name]).join(" ");
+  scene.hint = asked ? loses || changes(lost) : "The model reads its translation again without each head in turn …";
   if (asked && !lost.some(({ off }) => off)) scene.hint += ` ${press}`;
   return scene;
+}
+
+// All heads of one kind, each with its place.
+const headsOf = ({ name, layers }, kind) =>
+  layers.flatMap((parts, layer) =>
+    parts.find((one) => one.kind === kind).heads.map((one, head) => [`${name}/${layer}/${kind}/${head}`, one]),
+  );
+
+// The button that switches off all heads of one kind, or on again.
+function everyHead(scene, title, stack, kind, rect) {
+  const heads = headsOf(stack, kind);
+  const words = heads.every(([, { off }]) => off) ? "all on" : "all off";
+  const [x, y, wide, high] = rect;
+  scene.paint((p) => {
+    p.box(x, y, wide, high, { fill: p.theme.paper, edge: p.theme.query, radius: 12 });
+    p.text(words, x + wide / 2, y + 12.5, { size: 12, weight: 600, align: "center", color: p.theme.query });
+  });
+  const tip = [title, `click to switch ${words}`];
+  scene.button(rect, `${title}: switch ${words}`, { turn: heads.map(([place]) => place) }, tip);
 }
 
 // Beside heads that are off already, or alone.

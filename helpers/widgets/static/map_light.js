@@ -99,12 +99,13 @@ function playedTo({ scene, trace, place, beat, progress = 1 }) {
 
 // Beats before this one in full, this one as far as it has come.
 function revealed(scene, beat, progress) {
-  const { rects, now: also = [], reach = Infinity, moves, turn: ours } = scene.beats[beat];
+  const { rects, now: also = [], reach = Infinity, moves, turn: ours, halves } = scene.beats[beat];
   // Of a recurrent pair's steps only this one's: the next begins in the dark again.
   const kept = scene.beats.slice(0, beat).filter(({ turn = ours }) => turn === ours);
   const before = kept.flatMap(({ rects, now = [] }) => [...rects, ...now.slice(1)]);
   // A pair that meets is watched in full light; where something arrives, it is lit when that comes.
-  if (progress === 1 || moves.some((work) => work.open)) return { lit: [...before, ...rects, ...also], reach };
+  const there = halves ? rects.slice(0, 1 + Math.floor(2 * progress)) : rects;
+  if (progress === 1 || moves.some((work) => work.open)) return { lit: [...before, ...there, ...also], reach };
   const come = moves.length ? Math.max(0, (progress - 0.6) / 0.4) : progress;
   const now = swept(rects, 1 - (1 - come) ** 2);
   const [x, , w] = now[now.length - 1] || [0, 0, 0];

@@ -1,8 +1,26 @@
 // The map, playing: step by step, each of which moves as long as it is read. Methods of the view.
 
-import { paceOf } from "./map_flow.js";
+import { beatsBefore } from "./map_flow.js";
 import { prefersStillness } from "./page.js";
 import { clamp } from "./text.js";
+
+// How long a beat of playing moves, and then rests, in milliseconds: as long as one reads its words; of
+// a translation, after its first word, as long as one reads a word. What comes row by row takes its time.
+function paceOf(view) {
+  const { trace, place, beat, scene } = view;
+  const { moves = [], rects = [], words = "" } = scene.beats[beat] || {};
+  const first = !place && trace.encoder && trace.decoder ? beatsBefore(trace) : Infinity;
+  const lasts = moves.length ? 2000 : place ? Math.max(700, 300 * rects.length) : 700;
+  // All of it in four seconds.
+  if (view.flows) return [4000 / scene.beats.length, 0];
+  // In the tour its own words are read, while all of it moves.
+  if (view.stop >= 0) return [1400, 900];
+  // What a recurrent decoder's first step told, every later one repeats.
+  if (scene.beats[beat]?.turn) return [700, 300];
+  if (beat <= first) return [lasts, Math.max(500, 300 * words.split(" ").length - lasts)];
+  const slow = clamp(16 / (scene.beats.length - first), 0.5, 1);
+  return [900 * slow, 450 * slow];
+}
 
 export const playing = {
   play() {
@@ -36,6 +54,11 @@ export const playing = {
     this.playing = requestAnimationFrame(tick);
     this.bars.show();
   },
+  // A sentence that was asked for passes through once, and then all of it is there.
+  flow() {
+    this.flows = !prefersStillness();
+    if (this.flows) this.run(0, Infinity);
+  },
   // Once from the loss to the embeddings, and where the picture scrolls, it goes along.
   flowBack() {
     const began = performance.now();
@@ -53,6 +76,9 @@ export const playing = {
     cancelAnimationFrame(this.playing);
     this.playing = null;
     this.progress = 1;
+    const { flows } = this;
+    this.flows = false;
+    if (flows) this.set({ beat: -1 });
     this.redraw();
   },
   step(by) {

@@ -14,7 +14,7 @@ import { seeking } from "./map_seek.js";
 import { smallOf } from "./map_small.js";
 import { Stage } from "./map_stage.js";
 import { readInsides } from "./map_insides.js";
-import { clamp, shorten } from "./text.js";
+import { clamp, quoted, shorten } from "./text.js";
 import { playing } from "./map_player.js";
 import { clearestOf } from "./map_purpose.js";
 import { deeper, readPlace, readTrace, trail } from "./map_trace.js";
@@ -36,7 +36,7 @@ class MapView {
         if (this.follow) this.drawn = () => this.say(this.bars.words.textContent);
       },
       choose: (rank) => this.choose(rank),
-      turn: (place) => this.turn(place),
+      turn: (places) => this.turn(places),
       leave: (patch) => this.leave(patch),
       write: (row) => {
         this.pause();
@@ -64,6 +64,7 @@ class MapView {
     el.append(this.root);
     this.redraw = eachFrame(() => this.draw());
     this.root.addEventListener("keydown", (event) => this.onKey(event));
+    this.root.addEventListener("keydown", () => this.flows && this.pause(), true);
     this.root.addEventListener("pointerdown", () => this.touch());
     const ends = [onTheme(this.redraw), onWidth(this.root, () => this.draw()), shieldKeys(this.root)];
     const renew = () => this.renew();
@@ -73,7 +74,7 @@ class MapView {
       // An empty field says again what the picture shows; what was typed stays there to be mended.
       if (!asked) this.bars.input.value = this.reads;
       const other = words && asked && this.reads && asked !== this.reads;
-      this.hear(other ? `${words} The picture still shows “${shorten(this.reads, 60)}”.` : words);
+      this.hear(other ? `${words} The picture still shows ${quoted(shorten(this.reads, 60))}` : words);
     };
     // What was asked for by key takes the focus once it's there.
     const answered = () => {
@@ -106,6 +107,7 @@ class MapView {
     return Boolean(!this.touched && this.tour.length && this.rests);
   }
   touch() {
+    if (this.flows) this.pause();
     if (!this.touched) this.redraw();
     this.touched = true;
   }

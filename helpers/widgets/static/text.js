@@ -15,6 +15,9 @@ export function shorten(text, longest = 18) {
   return letters.length > longest ? `${letters.slice(0, longest - 1).join("")}…` : text;
 }
 
+// At a sentence's end, which may have a stop of its own.
+export const quoted = (text) => `“${text}”${/[.!?…]$/.test(text) ? "" : "."}`;
+
 // <eos>, [CLS]: a token that stands for no word.
 export const isSpecial = (text) => /^(<[^<>]*>|\[[A-Z]+\d*\])$/.test(text);
 
