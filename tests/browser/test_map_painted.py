@@ -398,7 +398,9 @@ def test_play_pause_and_steps(offline, trace):
     expect(page.locator(".mm-words")).to_contain_text("Encoder layer 2, self-attention: weights")
     expect(page.locator(".mm-words")).to_contain_text("; feed-forward: of the numbers shown")
     slider.fill("8")  # the last of the decoder's layers, for its first token
-    expect(page.locator(".mm-words")).to_contain_text("Later layers have weights of their own: layer")
+    expect(page.locator(".mm-words")).to_contain_text(
+        "Later layers have weights of their own: layer"
+    )
     expect(target).to_have_count(1)
     page.get_by_role("button", name=re.compile("^Play")).click()
     page.wait_for_function("Number(document.querySelector('.mm-player input').value) > 8")
