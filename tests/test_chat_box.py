@@ -59,7 +59,7 @@ def test_it_says_what_was_cut_and_what_that_changed():
     assert "It answers in 2 more, followed by an end token." in told
     same, other = (chat_box(template=one).tell() for one in ("no end token", "no template"))
     assert same[0] == "Without <|end|>, our assistant still writes “Sa”."
-    assert "<|assistant|>, our assistant writes “ay”, not “Sa”." in other[0]
+    assert other[0] == "Without the template, our assistant writes “ay”, not “Sa”."
     assert "a bare line" in other[1]
     swapped = chat_box(template="the roles swapped")
     assert "words now come after <|assistant|>" in swapped.tell()[1]  # as the picture shows
@@ -123,6 +123,7 @@ def test_every_example_is_followed_and_survives_what_the_table_says():
     assert told == [2, 1, 1, 0]
     widget.take({"sentence": "Say: raven.", "template": "no end token"})
     assert "Yours, no end token: the same" in widget.svg  # no rule tells what is right
+    assert "Yours: = answer unchanged" in widget.svg
     widget.template = "the reply isn't opened"
     assert "Yours, the reply isn&#x27;t opened: different" in widget.svg
     widget.controls["Start again"].click()

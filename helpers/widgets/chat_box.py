@@ -9,11 +9,11 @@ from helpers.models.assistant import MARKS, chat_prompt
 from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE
 from helpers.widgets.readable import changes
 from helpers.widgets.sentence_explorer import SentenceExplorer
-from helpers.widgets.svg import BAD, PALE, Sheet
+from helpers.widgets.svg import BAD, PALE, RULE, Sheet
 from helpers.widgets.tokenizers_side_by_side import draw_labels, visible
 
 LONGEST, QUOTED = 160, 60  # characters of a message, and of a reply that is told
-LEFT, CELL, TOP, ROW = 94, 61, 30, 44  # pixels of the table: its names, columns, head, rows
+LEFT, CELL, TOP, ROW = 146, 51, 30, 44  # pixels of the table: its names, columns, head, rows
 OWN = "Yours"
 WHOLE = "the whole template"
 TEMPLATES = {
@@ -129,7 +129,8 @@ class ChatBox(SentenceExplorer):
         cut = [
             self._decode([i]) for i in whole["prompt"] if i in ROLES and i not in found["prompt"]
         ]
-        how = f"Without {' '.join(cut)}" if cut else f"With {self.template}"
+        how = f"Without {cut[0]}" if cut else f"With {self.template}"
+        how = "Without the template" if cut[1:] else how
         # A long word is broken, too.
         lines = [wrap(" ".join(answer.split()), QUOTED) for answer in found["said"]]
         now, before = (f"“{one[0]}{'…' * (len(one) > 1)}”" if one else "nothing" for one in lines)
@@ -172,7 +173,8 @@ class ChatBox(SentenceExplorer):
             name = template.removeprefix("the ").replace("'", "’")
             for i, line in enumerate(name.rsplit(" ", 1)):
                 y = TOP + ROW * row + 15 + 20 * i
-                sheet.text(0, y, line, BLUE if template == WHOLE else INK)
+                sheet.text(56, y, line, BLUE if template == WHOLE else INK)
+            self._draw_sketch(sheet, TOP + ROW * row + 9, TEMPLATES[template])
         messages = {name: message for name, (message, _) in EXAMPLES.items()}
         for column, (name, message) in enumerate({**messages, OWN: self._own}.items()):
             x, here = LEFT + CELL * column, name == self.numbers["name"]
@@ -182,10 +184,19 @@ class ChatBox(SentenceExplorer):
                 sheet.target(x, 0, CELL - 4, TOP - 2, f"{name}: {message}", sentence=message)
             for row, template in enumerate(TEMPLATES if message else ()):
                 self._draw_place(sheet, x, TOP + ROW * row, name, message, template)
-        if not self._own:
-            sheet.text(0, sheet.height - 28, "Type a message of your own above.", GREY)
-        sheet.text(0, sheet.height - 6, "✓ right, ✗ wrong; yours: = same, ≠ other", GREY)
+        sheet.text(0, sheet.height - 28, "✓ right answer, ✗ wrong answer", GREY)
+        told = "Yours: = answer unchanged, ≠ changed"
+        told = told if self._own else "Type a message of your own above."
+        sheet.text(0, sheet.height - 6, told, GREY)
         return sheet
+
+    def _draw_sketch(self, sheet, y, broken):
+        """Draw a block per part of the template, in the colours of what is read; cut ones empty."""
+        whole = [MARKS.user, None, MARKS.end, MARKS.assistant]  # None: the message
+        left = broken(whole)
+        for i, part in enumerate(left if len(left) == len(whole) else whole):
+            fill = ROLES.get(part, GREY) if part in left else "none"
+            sheet.rect(12.5 * i, y, 10.5, 22, fill, RULE if fill == "none" else None, 1.5, 3, 0.5)
 
     def _draw_place(self, sheet, x, y, name, message, template):
         on = name == self.numbers["name"] and template == self.template

@@ -269,8 +269,8 @@ def write(ids):
 
 
 # %% tags=["nbval-ignore-output"]
-asked = "Say: least crowns cloak waggoner."
-ChatBox(write, helper.encode, story.decode, asked, template="no end token")
+choose = "Choose two of these: merchant, raven, stone, ox, servant."
+ChatBox(write, helper.encode, story.decode, choose, template="no template")
 
 # %% [markdown]
 # ## One vector exchanged between two sentences (lesson 20)
