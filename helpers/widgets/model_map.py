@@ -130,12 +130,12 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
         if of_sentence and new == own:
             return
         try:
-            if new.strip():
-                trace = self._first.again(*([new, *self._heat] if of_sentence else [own, new]))
-            elif of_sentence:
+            if of_sentence and not new.strip():
                 raise ValueError("Type a sentence into the field.")
-            else:
-                trace = self._first.again(own)
+            more = self._heat if of_sentence else [new] if new.strip() else []
+            trace = self._untrained.again(new if of_sentence else own, *more)
+            if self.steps:  # without a reference, too, what the model itself wrote is scored
+                trace = trace.through(self._first.network)
             self._refused = problem_with(trace)
         except ValueError as error:
             self._refused = str(error)
@@ -154,9 +154,12 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
     @traitlets.observe("steps")
     def _train(self, change):
         """Train a copy of the model on the pair that's shown, or go back to the model itself."""
-        on = change.new > change.old
-        network = (self.trace if on else self._untrained).network
-        for _ in range(change.new - change.old * on):
+        more = change.new - change.old
+        if more > 0:
+            network = self.trace.network
+        else:  # from the model itself
+            network, more = self._untrained.network, change.new
+        for _ in range(more):
             network = stepped(self.trace, network)
         vars(self).pop("_double", None)
         self._first = self.trace.through(network)
@@ -260,8 +263,8 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
             if self.steps:
                 lost = losses_of(trace, self._untrained.network)
                 inside["untrained"] = [round(one, 4) for one in lost.tolist()]
-                if not self.reference:  # what the model itself writes
-                    inside["once"] = readable(self._untrained.again(_text_of(trace)).written)
+                if not self.reference:  # what the copy itself writes
+                    inside["own"] = readable(self._first.again(_text_of(trace)).written)
             self._inside = inside
             self._trace, self._data = pack_trace(trace)
 

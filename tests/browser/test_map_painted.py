@@ -1055,6 +1055,11 @@ def test_in_jupyterlab_a_wrong_word_in_the_reference_costs(open_notebook):
         page.get_by_role("button", name=name, exact=True).press("Enter")
     page.get_by_role("button", name="Compare with the average key").wait_for(state="attached")
     assert page.locator(".mm-frame").evaluate("frame => frame.scrollTop") == 0
+    open_(page, "^Model$")
+    enter(page.get_by_label("Your own French sentence"), "Un chat dort.")
+    expect(words).to_contain_text("Without a reference, the model’s own is scored.")
+    enter(field, "The cat sleeps.")
+    expect(page.get_by_role("button", name="Back to the model’s own")).to_have_count(1)
 
 
 def test_without_a_kernel_the_map_says_what_stays_there(offline, trace):

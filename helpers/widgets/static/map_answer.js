@@ -7,11 +7,13 @@ import { clamp, fitting, marksIn, shorten, spelt, textWidth } from "./text.js";
 // The line of words above a stack.
 const ABOVE = 22;
 const LOSS = ["loss: −ln p of the reference’s token", "−ln p(reference’s token)", "loss, −ln p"];
-const PUSH = ["gradient at the reference’s logit: p − 1", "gradient: p − 1"];
+const HEADINGS = { gradient: ["gradient at the reference’s logit: p − 1", "gradient: p − 1"], tokens: ["scored on"] };
+const MEAN = ["mean of all rows = loss", "mean = loss", "mean"];
 
 // `rows` are computed; the vector of `row` is the one that answers.
 export function answer(scene, model, stack, m, rows, row) {
   const losses = model.scored;
+  const shows = m.chips && model.shows === "tokens" ? "loss" : model.shows;
   const last = stack.blocks.length - 1;
   const { top } = stack.blocks[last];
   const x = stack.blocks[last].x + 2;
@@ -42,8 +44,9 @@ export function answer(scene, model, stack, m, rows, row) {
   const [from, align, room] = width < 100 ? [right, "right", right - x] : [left, "left", width];
   const lost = losses && lossesOf(model);
   const mean = lost && m.narrow ? ["loss, the mean: ", "loss: "].map((one) => one + number(lost.mean)) : [];
-  const heading = classes ? "class" : fitting(losses ? (model.pushes ? PUSH : [...mean, ...LOSS]) : next, room / 1.1);
+  const heading = classes ? "class" : fitting(losses ? HEADINGS[shows] || [...mean, ...LOSS] : next, room / 1.1);
   scene.label(heading, from, lossTop - 11, { size: 13, weight: 600, align });
+  if (losses && shows === "tokens") scene.note("likeliest", right, lossTop - 11, "right");
   // Written next, or the likeliest.
   const chosen = found.find(({ drawn }) => drawn) || found[0];
   const long = width - textWidth(">99.9%", 12) - 8;
@@ -53,7 +56,7 @@ export function answer(scene, model, stack, m, rows, row) {
     if (losses) {
       for (let r = 0; r < stack.n && !m.chips; r++)
         p.ribbon(x + strip + 3, stack.y(r, last), left - 3, lossY(r), 1.5, r === row ? p.theme.query : p.theme.lane, 1);
-      return lossRows(p, lost, lossY, line, left, width, model, m.chips);
+      return (shows === "tokens" ? choices : lossRows)(p, lost, lossY, line, left, width, model, m.chips);
     }
     found.forEach((one, i) => {
       const { token, share, drawn, mark } = one;
@@ -90,9 +93,9 @@ export function answer(scene, model, stack, m, rows, row) {
     const [x0, y1] = [rect[0] + 4, rect[1] + rect[3] / 2 + 0.5];
     const size = m.chips ? 13 : clamp(line, 9, 13);
     scene.label(spelt(token), x0, y1, { size, weight: r === row ? 650 : 400, most: width - 42 });
-    if (m.chips) chipOf(scene, lost.found[r], rect, lost, model.pushes, r === row);
+    if (m.chips) chipOf(scene, lost.found[r], rect, lost, shows === "gradient", r === row);
     const name = `The loss of row ${r + 1}, “${token}”: open its distribution`;
-    const tip = [model.pushes ? lost.found[r].pushes : lost.found[r].says, "click to see its distribution"];
+    const tip = [lost.found[r][shows === "gradient" ? "pushes" : "says"], "click to see its distribution"];
     scene.button(rect, name, { go: "decoder/output", row: r }, tip);
   }
   if (m.chips) {
@@ -123,8 +126,7 @@ export function lossesOf({ written, candidates, drawn, untrained }) {
     const pushes = `“${token}”: p − 1 = ${number(share - 1)}, so a step raises its logit; “${rival}”: p = ${number(most)}, so it falls`;
     const fed = drawn[row - 1] > 0 ? `, after the decoder was fed “${before}” (teacher forcing)` : "";
     const says = `“${token}” costs ${formula} nats${place}${fed}`;
-    const falls = `“${rival}” +${number(most)}`;
-    return { token, rank, loss, share, formula, pushes, says, most, falls, before: untrained?.[row] };
+    return { token, rank, loss, share, formula, pushes, says, most, rival, before: untrained?.[row] };
   });
   const losses = found.map(({ loss }) => loss);
   const meanOf = (all) => all.reduce((sum, loss) => sum + loss, 0) / all.length;
@@ -164,49 +166,54 @@ function chipOf(scene, { loss, share, rank }, [x, y, wide, high], { most, found 
   });
 }
 
+// What the model itself would write in each row, whatever it reads.
+function choices(p, { found }, y, _, x, width) {
+  for (const [row, { token, rank, rival }] of found.entries()) {
+    const style = { size: 13, align: "right", most: width / 2, color: rank > 1 ? p.theme.key : p.theme.muted };
+    p.text(spelt(rank > 1 ? rival : token), x + width, y(row) + 0.5, style);
+  }
+}
+
 // One scale for every reference, so that a wrong word is seen to cost more; a mark where a model stands
 // that knows nothing: it gives each token the same p. Or how far each logit is pushed.
-function lossRows(p, { found, mean, before, most: told }, y, pitch, x, width, { vocabulary, pushes }, chips) {
+function lossRows(p, { found, mean, before, most: told }, y, pitch, x, width, { vocabulary, shows, after }, chips) {
+  const pushes = shows === "gradient";
   const blind = pushes || !vocabulary ? 0 : Math.log(vocabulary);
   const most = pushes ? 1 : Math.max(blind ? 1.1 * blind : 12, ...found.flatMap((one) => [one.loss, one.before || 0]));
-  const at = (loss) => (width * loss) / most;
+  const at = (size) => (width * size) / most;
   const size = clamp(pitch, 9, 13);
   const high = clamp(pitch - 4, Math.min(6, pitch - 1), 18);
-  const all = [`mean of ${found.length} rows = loss`, "mean = loss", "mean"];
-  const end = { token: "", loss: mean, formula: number(mean), before };
-  (pushes ? found : [...found, end]).forEach(({ token, loss, share, rank, formula, before }, row) => {
+  // In the end the mean, or the logit that falls in the row of which the tour tells.
+  const { rival, most: falls } = found[told];
+  const [ends, end] = pushes
+    ? [[rival], { share: 1 - falls, formula: `+${number(falls)}` }]
+    : [MEAN, { loss: mean, formula: number(mean) + (after ? ` → ${after}` : ""), before }];
+  [...found, end].forEach(({ token = "", loss, share, rank, formula, before }, row) => {
     const last = row === found.length;
     const weight = last ? 650 : 400;
+    const long = at(pushes ? 1 - share : loss);
+    // What the model wouldn't have written itself is marked.
+    const fill = last === pushes ? (pushes || rank > 1 ? "key" : "query") : "value";
     p.box(x, y(row) - high / 2, width, high, { fill: p.theme.masked, radius: 2 });
     p.context.globalAlpha = 0.4;
-    // What the model wouldn't have written itself is marked.
-    const fill = p.theme[last || pushes ? "value" : rank > 1 ? "key" : "query"];
-    p.box(x, y(row) - high / 2, Math.max(1, at(pushes ? 1 - share : loss)), high, { fill, radius: 2 });
+    p.box(x, y(row) - high / 2, Math.max(1, long), high, { fill: p.theme[fill], radius: 2 });
     p.context.globalAlpha = 1;
-    // Where it was before training.
+    // Below the words: where it was before training. Between the rows: a blind guess.
     if (before && !pushes)
-      p.box(x + 0.5, y(row) - high / 2 + 0.5, at(before) - 1, high - 1, { edge: p.theme.ink, radius: 2 });
-    if (blind) p.box(x + at(blind) - 0.5, y(row) - pitch / 2, 1, pitch, { fill: p.theme.hatch, radius: 0 });
-    const free = width < 150 ? 0 : width - textWidth(spelt(token), size) - 14;
-    const push = pushes && number(share - 1);
-    const said = fitting(pushes ? [`p − 1 = ${push}`, push] : [formula, number(loss)], free, size);
-    if (last) p.text(fitting(all, (width - 46) / 1.1), x + 4, y(row) + 0.5, { size, weight });
+      p.box(x, y(row) + high / 2 - 1, Math.max(1, at(before)), 2, { fill: p.theme.ink, radius: 0 });
+    if (blind) p.box(x + at(blind) - 0.5, y(row) + high / 2, 1, pitch - high, { fill: p.theme.muted, radius: 0 });
+    const free = width < 150 ? 0 : width - Math.max(textWidth(spelt(token), size) + 14, long + 6, at(before || 0) + 6);
+    const all = pushes ? [`p − 1 = ${number(share - 1)}`, number(share - 1)] : [formula, number(loss)];
+    const said = last ? formula : fitting(all, free, size);
+    if (last) p.text(fitting(ends, (width - 20) / 1.1 - textWidth(said, size)), x + 4, y(row) + 0.5, { size, weight });
     if (last || !chips) p.text(said, x + width - 3, y(row) + 0.5, { size, weight, align: "right" });
+    // The number of which the tour tells.
+    if (last && shows === "loss") p.frame(x - 1, y(row) - high / 2 - 1, width + 2, high + 2, p.theme.value);
   });
   const [below, small] = [y(found.length) + pitch / 2 + 9, { size: 12, color: p.theme.muted }];
-  if (pushes) {
-    // The logit that falls in the row of which the tour tells.
-    p.box(x, y(told) + high / 2 - 3, at(found[told].most), 3, { fill: p.theme.key, radius: 1 });
-    p.text(found[told].falls, x + width / 2, below, {
-      ...small,
-      color: p.theme.key,
-      align: "center",
-      most: width - 28,
-    });
-  }
   p.text("0", x, below, small);
-  const right = pushes ? "−1" : `${most.toFixed(0)} nats`;
-  if (!blind) return p.text(right, x + width, below, { ...small, align: "right" });
+  const top = pushes ? "1" : `${most.toFixed(0)} nats`;
+  if (!blind) return p.text(top, x + width, below, { ...small, align: "right" });
   const landmark = `log V = ${blind.toFixed(1)}`;
   const words = fitting([`${landmark} nats, a blind guess`, `${landmark} nats`, landmark, "log V"], at(blind) - 12);
   p.text(words, x + at(blind) + 3, below, { ...small, align: "right" });
@@ -227,11 +234,12 @@ export function keyOf(model, width) {
     18,
     (p, x, y) => p.straight(x + 2, y, x + 16, y, { color: p.theme[colour], width, alpha }),
   ];
-  const bars = model.pushes
-    ? { value: "how far a step raises that logit" }
-    : model.scored
-      ? { query: "the likeliest token", key: "another one", value: "their mean" }
-      : {};
+  const losses = model.scored && { query: "the likeliest token", key: "another one", value: "their mean" };
+  const told = {
+    tokens: { key: "not the reference’s token" },
+    gradient: { value: "a step raises this logit", key: "or lowers it" },
+  };
+  const bars = told[model.shows] || losses || {};
   const shown = entered.cols < entered.width ? `${entered.cols} of its` : "its";
   const [self, cross] = ["self-attention", "cross-attention"];
   // In short, where all of it then stands on one line.

@@ -126,12 +126,12 @@ export class Bars {
       !this.view.place && (!this.ask.hidden || this.view.leaves || (here && classList.contains("mm-narrow"))),
     );
     classList.toggle("mm-badged", Boolean(here) && !this.ask.hidden);
-    if (this.asked !== model.get("sentence")) {
-      this.input.value = this.asked = model.get("sentence");
-      this.first = model.get("reference"); // the reference that came with the sentence
-    }
+    if (this.asked !== model.get("sentence")) this.input.value = this.asked = model.get("sentence");
     const { trace, place } = this.view;
     this.refer.hidden = !this.view.scores || (place && !place.endsWith("output"));
+    const read = String(trace.encoder?.tokens);
+    if (this.read !== read) this.first = model.get("reference"); // it came with what is read
+    this.read = read;
     if (this.referred !== trace) {
       this.wanted.value = sentenceOf(trace.written);
       const textContent = `Back to ${this.first ? "the first one" : "the model’s own"}`;

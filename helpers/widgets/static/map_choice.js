@@ -140,12 +140,14 @@ export const choosing = {
       return `${after} gives “${token}” ${percent(share)}, while the model itself gives it ${percent(Math.exp(-was))} (outlined). So this row costs ${number(loss)} nats instead of ${number(was)}, and the mean of all rows, the loss, is ${number(mean)} instead of ${number(before)}.`;
     }
     const { token, ...most } = found[changes.indexOf(Math.max(...changes))];
-    const [now, once] = [this.trace.written, this.trace.once].map((all) => all && `“${sentenceOf(all)}”`);
-    const own =
-      once &&
-      ` By itself the copy now writes ${now}${now === once ? " So does the model." : ` The model writes ${once}`}`;
-    const next = this.bars.ask.hidden ? "" : " Has the copy learned only this sentence? Type another one above.";
-    return `${after}’s loss here is ${number(mean)}, while the model’s own is ${number(before)} (outlined). “${token}” changed most, from ${number(most.before)} to ${number(most.loss)}.${own || next}`;
+    const { own, written } = this.trace;
+    const loss = `loss ${own ? "on what the model itself wrote" : "here"} is ${number(mean)}`;
+    const asks = this.bars.ask.hidden ? "" : " Has the copy learned only this sentence? Type another one above.";
+    const [copy, model] = [own || [], written].map(sentenceOf);
+    const then = own
+      ? ` By itself the copy ${copy === model ? "still writes the same." : `now writes “${copy}”`}`
+      : asks;
+    return `${after}’s ${loss}, while the model’s own is ${number(before)} (thin lines). “${token}” changed most, from ${number(most.before)} to ${number(most.loss)}.${then}`;
   },
   costs() {
     if (this.trace.untrained) return this.learned();
@@ -157,18 +159,15 @@ export const choosing = {
     const was = this.lost || { found, mean };
     const [now, before] = [number(mean), number(was.mean)];
     const change = now === before ? "" : `, ${mean > was.mean ? "up" : "down"} from ${before}`;
-    const own = this.model.get("reference") || !this.lost ? "" : "Without a reference, the model’s own is scored. ";
+    const own = !this.scores || this.model.get("reference") ? "" : "Without a reference, the model’s own is scored. ";
     // The same token in the row after another wrong word: what has changed is what the decoder was fed.
     const fed = found.findIndex(({ rank, token }, row) => rank > 1 && token !== was.found[row]?.token);
     const [wrong, next, once] = [found[fed], fed < 0 ? null : found[fed + 1], was.found[fed + 1]];
     const [one, other] = next && next.token === once?.token ? [number(next.loss), number(once.loss)] : [];
-    const then = `Fed “${wrong?.token}”, the next row, “${next?.token}”, costs ${one} instead of ${other}.`;
-    const more = this.lost
-      ? one === other
-        ? ""
-        : ` ${then}`
-      : ` Press a row to see what the model expected${this.scores && this.trace.trains ? ", or take a training step" : ""}.`;
-    return `${own}${found[told].says}${mostly}. The mean of the ${found.length} rows, the loss, is ${now}${change}.${more}`;
+    const fell = ` Fed “${wrong?.token}”, the next row, “${next?.token}”, costs ${one} instead of ${other}.`;
+    const then = one === other ? "" : fell;
+    const can = ` Press a row to see what the model expected${this.scores && this.trace.trains ? ", or take a training step" : ""}.`;
+    return `${own}${found[told].says}${mostly}. The mean of the ${found.length} rows, the loss, is ${now}${change}.${this.lost ? then : can}`;
   },
   goesOn() {
     this.choosing = false;

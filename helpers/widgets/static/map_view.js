@@ -255,7 +255,7 @@ class MapView {
     this.side = this.came = "";
     this.bars.left = -1; // only a click on the picture leaves a tour half-way
     const step = this.tour[stop] || { stop: -1 };
-    const { text, parts, habit, answer, losses, pushes, back, plays, leaves, ...state } = step;
+    const { text, parts, habit, answer, losses, back, plays, leaves, ...state } = step;
     const { written = this.before ?? this.model.get("written") } = state;
     // Without a kernel there's no matrix to show, but what it makes.
     if (!this.model.send && state.place) state.place = state.place.replace(/[/][qkv][/]\d+$/, "");
@@ -302,8 +302,9 @@ class MapView {
     // Losses of a translation are shown; with a kernel those of another reference can be.
     const { model, trace } = this;
     const ours = model.get("here") === "loss";
-    trace.scored = Boolean((ours || this.tour[this.stop]?.losses) && trace.encoder && trace.decoder);
-    trace.pushes = this.tour[this.stop]?.pushes;
+    const { losses, back } = this.tour[this.stop] || {};
+    trace.scored = Boolean((ours || losses) && trace.encoder && trace.decoder);
+    Object.assign(trace, { shows: losses, after: back });
     trace.leaves = this.leaves;
     this.scores = ours && trace.scored && model.get("_asks") && Boolean(model.send);
     const high = window.innerHeight - (this.scores ? (width < NARROW ? 90 : 44) : 0);
