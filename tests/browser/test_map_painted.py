@@ -1077,7 +1077,18 @@ def test_without_a_kernel_the_map_says_what_stays_there(offline, trace):
     page = offline(model_map(trace, tour=["queries"]))
     open_(page, "^Take the tour")
     expect_at(page, "Self-attention, head 4", "Head")  # and the tour shows what W_Q makes
+    page = offline(model_map(trace, tour=["mask"]), reduced_motion="reduce")
+    record_words(page)
+    open_(page, "^Take the tour")
+    page.wait_for_function("painted.includes('−∞')")  # and what comes after has no names yet
+    assert not {"mixture", "×"} & set(page.evaluate("painted"))
     # A place that was open when the page was written is there with all of it.
+    page = offline(model_map(trace, place="encoder/0/self-attention/join/4"))
+    record_words(page)
+    open_(page, "^Token 5: dans")
+    told = page.wait_for_function("painted.find(words => words.startsWith('head by head'))")
+    *heads, total = re.sub("− ", "-", told.json_value()).replace("−", "-").split(": ")[1].split("=")
+    assert sum(map(float, heads[0].replace("+", "").split())) == pytest.approx(float(total))
     page = offline(model_map(trace, place="encoder/2/self-attention/0/v/0"))
     expect(page.get_by_role("button", name=re.compile("^The matrix W_V"))).to_have_count(1)
 

@@ -229,25 +229,33 @@ function headLabels(scene, where, g, queries, keys) {
   for (const y of new Set([top, top2]))
     if (image) patches(left - 4, y + high / 2, 0, high);
     else nameRows(scene, queries, { right: left - 8, top: y, pitch: high, room: left - 9 });
-  const columns = (x, y) =>
-    image ? patches(x + cell, y - cell / 2 - 3, cell, 0) : nameColumns(scene, keys, x, y, cell, { level: g.level });
-  columns(x1, top);
-  columns(x2, top2);
-  scene.label("K", x1 - 12, g.head + g.up / 2, { size: 16, weight: 650, color: "key", align: "center" });
-  scene.label(fitting(["keys, one per column", "keys"], broad, 12), x1, g.head - 11, { size: 12, color: "muted" });
-  scene.label("V", x3 - 12, g.head2 + g.up / 2, { size: 16, weight: 650, color: "value", align: "center" });
-  scene.label(fitting(["values, one per row", "values"], wide, 12), x3, g.head2 - 11, { size: 12, color: "muted" });
+  const columns = (one, x, y) =>
+    image ? patches(x + cell, y - cell / 2 - 3, cell, 0) : nameColumns(one, keys, x, y, cell, { level: g.level });
+  // What is still to come has no names yet.
+  const [atKeys, atScores, atWeights, atValues, atMixture] = [
+    [x1, g.head],
+    [x1, top],
+    [x2, top2],
+    [x3, g.head2],
+    [x3, top2],
+  ].map((at) => scene.besides([...at, 2, 2]));
+  columns(atKeys, x1, top);
+  columns(atWeights, x2, top2);
+  atKeys.label("K", x1 - 12, g.head + g.up / 2, { size: 16, weight: 650, color: "key", align: "center" });
+  atKeys.label(fitting(["keys, one per column", "keys"], broad, 12), x1, g.head - 11, { size: 12, color: "muted" });
+  atValues.label("V", x3 - 12, g.head2 + g.up / 2, { size: 16, weight: 650, color: "value", align: "center" });
+  atValues.label(fitting(["values, one per row", "values"], wide, 12), x3, g.head2 - 11, { size: 12, color: "muted" });
   scene.label("Q", left + wide / 2, top - 14, { size: 16, weight: 650, color: "query", align: "center" });
   const below = queries.length * high + 13;
   const masked = head.causal ? ", later tokens masked" : head.masked ? ", some masked" : "";
   const under = [
-    [left + wide / 2, top, "queries", wide + 20],
-    [x1 + broad / 2, top, fitting([`scores${masked}`, "scores"], broad), broad],
-    [x2 + broad / 2, top2, fitting(["weights: each row sums to 1", "weights"], broad + 20), broad + 20],
-    [x3 + wide / 2, top2, head.off ? "off" : "mixture", wide + 20],
+    [scene, left + wide / 2, top, "queries", wide + 20],
+    [atScores, x1 + broad / 2, top, fitting([`scores${masked}`, "scores"], broad), broad],
+    [atWeights, x2 + broad / 2, top2, fitting(["weights: each row sums to 1", "weights"], broad + 20), broad + 20],
+    [atMixture, x3 + wide / 2, top2, head.off ? "off" : "mixture", wide + 20],
   ];
-  for (const [x, y, words, most] of under)
-    scene.label(words, x, y + below, { size: 13, color: "muted", align: "center", most });
+  for (const [at, x, y, words, most] of under)
+    at.label(words, x, y + below, { size: 13, color: "muted", align: "center", most });
   if (!g.narrow) {
     const says = saysAbove(g, scene.does);
     // V's name stands to the right.
@@ -256,36 +264,33 @@ function headLabels(scene, where, g, queries, keys) {
     for (const [i, line] of (says || []).entries())
       scene.label(line, middle, g.head + 32 + 18 * i, { size: 14, weight: 600, align: "center" });
   }
-  scene.labels.push((p) => {
-    const y = top2 + (queries.length * high) / 2;
+  const y = top2 + (queries.length * high) / 2;
+  atWeights.draws((p) => {
+    const style = { color: p.theme.muted, width: 2, arrow: true };
     if (g.narrow) {
       const [from, to] = [x1 + broad / 2, left + broad / 2];
       const [low, end] = [top + below, top2 - (image ? 30 : 46 * columnLevels(cell) + 28)];
-      const way = path(from, low + 12, from, low + 34, to, low + 34, to, end);
-      p.line(way, { color: p.theme.muted, width: 2, arrow: true });
-      p.text("softmax", to + 8, top + below + 48, { size: 12, color: p.theme.muted });
-    } else {
-      p.straight(x1 + broad + 6, y, x2 - 7, y, { color: p.theme.muted, width: 2, arrow: true });
-      p.text("softmax", (x1 + broad + x2) / 2, y - 12, { size: 12, align: "center", color: p.theme.muted });
-    }
-    // Weights × V = mixture; above each other where the gap is slim.
-    const middle = (x2 + broad + x3) / 2;
-    [..."×V="].forEach((words, i) => {
-      const [dx, dy] = g.narrow ? [0, 16 * (i - 1)] : [17 * (i - 1), 0];
-      const color = i === 1 ? p.theme.value : p.theme.muted;
-      p.text(words, middle + dx, y + dy, { size: 16, weight: 650, align: "center", color });
-    });
+      p.line(path(from, low + 12, from, low + 34, to, low + 34, to, end), style);
+    } else p.straight(x1 + broad + 6, y, x2 - 7, y, style);
+  });
+  if (g.narrow) atWeights.note("softmax", left + broad / 2 + 8, top + below + 48);
+  else atWeights.note("softmax", (x1 + broad + x2) / 2, y - 12, "center");
+  // Weights × V = mixture; above each other where the gap is slim.
+  [..."×V="].forEach((words, i) => {
+    const [dx, dy] = g.narrow ? [0, 16 * (i - 1)] : [17 * (i - 1), 0];
+    const style = { size: 16, weight: 650, align: "center", color: i === 1 ? "value" : "muted" };
+    atMixture.label(words, (x2 + broad + x3) / 2 + dx, y + dy, style);
   });
 }
 
 // The paper's formula, each letter in the colour of its matrix.
-function formula(scene, x, y, most, { q }) {
+function formula(scene, x, y, most, { q, masked }) {
   const parts = [
     ["softmax( ", "ink"],
     ["Q", "query"],
     [" ", "ink"],
     ["Kᵀ", "key"],
-    [` / √${q.cols} ) `, "ink"],
+    [` / √${q.cols}${masked ? " + mask" : ""} ) `, "ink"],
     ["V", "value"],
   ];
   const wide = (size) => parts.reduce((sum, [words]) => sum + textWidth(words, size), 0);

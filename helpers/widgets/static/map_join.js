@@ -57,9 +57,11 @@ export function joinScene(where, place, width, room, { asked, live }) {
     ]);
   });
   if (!narrow) scene.note("mixtures", x0 + thick / 2, 11, "center");
-  scene.note(narrow ? "joined" : `joined: ${heads.length} × ${each}`, x1 + thick / 2, 11, "center");
-  scene.label("×", (x1 + thick + x) / 2, top + high / 2, { size: 16, weight: 650, align: "center", color: "muted" });
-  scene.label("O", x + 1.14 * textWidth("W", 14), 15, { size: 11, weight: 650 });
+  const joining = narrow ? "joined" : `joined: ${heads.length} × ${each}`;
+  scene.besides([x1, top, 2, 2]).note(joining, x1 + thick / 2, 11, "center");
+  const times = { size: 16, weight: 650, align: "center", color: "muted" };
+  scene.besides([x, top, 2, 2]).label("×", (x1 + thick + x) / 2, top + high / 2, times);
+  scene.besides([x, top, 2, 2]).label("O", x + 1.14 * textWidth("W", 14), 15, { size: 11, weight: 650 });
   const seams = (p, from, w) =>
     heads.forEach((_, h) => h && p.box(from, top + h * part - 1.5, w, 3, { fill: p.theme.paper, radius: 0 }));
   scene.paint((p) => {
@@ -80,7 +82,7 @@ export function joinScene(where, place, width, room, { asked, live }) {
   lines.forEach(([words, one], i) => {
     const y = bottom + 30 * i;
     const style = { size: 13, align: "right", weight: i === 2 || i === 4 ? 650 : 400 };
-    scene.top([x, y + 10, 2, 2], (p, lit) => lit && p.text(words, x - 8, y + 11, style));
+    scene.besides([x, y + 10, 2, 2]).label(words, x - 8, y + 11, style);
     if (!one) return;
     scene.paint((p) => p.matrix(one, x, y, wide, 22));
     scene.grid([x, y, wide, 22], one, words, (m, _, j) => [`${words}, shown entry ${j + 1}: ${number(m.data[j])}`]);
@@ -110,7 +112,9 @@ export function joinScene(where, place, width, room, { asked, live }) {
   // W_O, or those of its columns whose entries a strip shows; one of them is followed from the start.
   function weightsOf() {
     const { weight, sums } = found;
-    scene.heading("W  ", `${joined.rows} × ${where.sublayer.found.width}, ${weight.cols} columns shown`, x, 11, wide);
+    scene
+      .besides([x, top, 2, 2])
+      .heading("W  ", `${joined.rows} × ${where.sublayer.found.width}, ${weight.cols} columns shown`, x, 11, wide);
     scene.paint((p) => {
       p.matrix(weight, x, top, wide, high);
       seams(p, x, wide);
@@ -141,8 +145,7 @@ export function joinScene(where, place, width, room, { asked, live }) {
     const words = narrow ? `= ${number(sums.data[j])}` : `head by head: ${sumOf(j)} = ${number(sums.data[j])}`;
     const half = 0.56 * textWidth(words, 13) + 5;
     const middle = x + (j + 1) * cell + half < width ? x + (j + 1) * cell + half : x + j * cell - half;
-    scene.top([middle, top + high / 2, 1, 1], (p, lit) => {
-      if (lit) p.text(words, middle, bottom - 9, { size: 13, weight: 650, align: "center" });
-    });
+    const style = { size: 13, weight: 650, align: "center" };
+    scene.besides([x, top, 2, 2]).label(words, middle, bottom - 9, style);
   }
 }

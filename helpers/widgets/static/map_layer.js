@@ -57,7 +57,7 @@ export function layerScene(model, where, place, width, room, query) {
   if (g.across) Object.assign(scene, { height: sublayers.length * g.step, fold: g.step + 40 });
   layerBeats(scene, g, model, sublayers);
   const more = sublayers.some((one) => one.norm)
-    ? "Click on a head, norm or neuron to open it"
+    ? "Click on a head, norm or neuron to open it, or on “out” to see the heads joined"
     : "Click on a head to open it";
   const first =
     width < NARROW ? [".", "."] : ["; the first Transformer had it after each ⊕.", ", as in the first Transformer."];

@@ -23,6 +23,14 @@ export class Scene {
     this.labels.push((p) => p.text(words, x, y, { ...style, color: style.color ? p.theme[style.color] : p.theme.ink }));
   }
 
+  // The same scene for what belongs to a part: until a step shows this one, it isn't there.
+  besides(rect) {
+    const draws = (work) => this.top(rect, (p, lit, veil) => (lit || veil !== "paper") && work(p));
+    const label = (words, x, y, { color = "ink", ...style } = {}) =>
+      draws((p) => p.text(words, x, y, { ...style, color: p.theme[color] }));
+    return Object.assign(Object.create(this), { draws, label });
+  }
+
   // A small word beside what is seen.
   note(words, x, y, align = "left", most = Infinity, size = 12) {
     this.label(words, x, y, { size, color: "muted", align, most });

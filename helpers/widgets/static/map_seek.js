@@ -21,11 +21,15 @@ export const seeking = {
     glideTo(this.frame, this.topOfRow(kept) ?? this.topOf(this.told(lit, kept)));
   },
 
-  // A rectangle in the middle. What is higher than the frame begins with its name.
+  // A rectangle in the middle, or on a phone below its layer's name. What is higher than the frame begins
+  // with its name.
   topOf(rect) {
-    const high = this.frame.clientHeight;
-    if (!rect || rect[3] <= high) return rect ? rect[1] + rect[3] / 2 - high / 2 : 0;
-    return rect[1] - (this.scene.measures?.narrow ? HEAD : 0);
+    if (!rect) return 0;
+    const [high, narrow] = [this.frame.clientHeight, this.scene.measures?.narrow];
+    const names = narrow ? this.trace.stacks.flatMap(({ blocks }) => blocks.map(({ top }) => top - HEAD)) : [];
+    const name = names.findLast((top) => top <= rect[1]) ?? Infinity;
+    if (rect[1] + rect[3] - name <= high && name <= rect[1]) return name;
+    return rect[3] > high ? rect[1] - (narrow ? HEAD : 0) : rect[1] + rect[3] / 2 - high / 2;
   },
 
   // What plays, else what the tour tells or asked; at rest what has the focus, else what is told there.
