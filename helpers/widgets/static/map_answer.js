@@ -58,21 +58,28 @@ export function answer(scene, model, stack, m, rows, row) {
         p.ribbon(x + strip + 3, stack.y(r, last), left - 3, lossY(r), 1.5, r === row ? p.theme.query : p.theme.lane, 1);
       return (shows === "tokens" ? choices : lossRows)(p, lost, lossY, line, left, width, model, m.chips);
     }
-    found.forEach((one, i) => {
-      const { token, share, drawn, mark } = one;
+    found.forEach(({ share }, i) => {
       const y = first + (i + 0.5) * pitch;
       p.ribbon(x + strip + 3, y0, left - 4, y, 1 + 3 * share, p.theme.query, 0.35 + 0.65 * share);
-      // Where there is no room for a word, its colour alone says that this token was drawn.
-      const word = drawn && width >= 44 + 1.1 * textWidth(mark, 12) ? mark : "";
-      const [weight, color] = [one === chosen ? 650 : 400, drawn ? p.theme.query : p.theme.ink];
-      const most = width - (word ? 1.1 * textWidth(word, 12) + 8 : 0);
-      p.text(spelt(token), left, y - 8, { size: 14, weight, color, most });
-      p.text(word, right, y - 9, { size: 12, weight: 650, align: "right", color: p.theme.query });
-      p.text(brief(share), right, y + 9, { size: 12, align: "right", color: p.theme.muted });
       p.box(left, y + 6, long, 6, { fill: p.theme.masked, radius: 3 });
       p.box(left, y + 6, Math.max(2, long * share), 6, { fill: p.theme.query, radius: 3 });
     });
   });
+  // Dimmed, what the model may answer can still be read.
+  for (const [i, one] of losses ? [] : found.entries()) {
+    const { token, share, drawn, mark } = one;
+    const y = first + (i + 0.5) * pitch;
+    scene.top([left, y - 14, width, 28], (p, lit, veil) => {
+      if (!lit && veil === "paper") return;
+      const ink = (color) => p.theme[lit ? color : "field"];
+      // Where there is no room for a word, its colour alone says that this token was drawn.
+      const word = drawn && width >= 44 + 1.1 * textWidth(mark, 12) ? mark : "";
+      const style = { size: 14, weight: one === chosen ? 650 : 400, color: ink(drawn ? "query" : "ink") };
+      p.text(spelt(token), left, y - 8, { ...style, most: width - (word ? 1.1 * textWidth(word, 12) + 8 : 0) });
+      p.text(word, right, y - 9, { size: 12, weight: 650, align: "right", color: ink("query") });
+      p.text(brief(share), right, y + 9, { size: 12, align: "right", color: ink("muted") });
+    });
+  }
   scene.drawn = [left - 4, first + found.indexOf(chosen) * pitch, width + 8, pitch];
   scene.output = [x - 4, lossTop - 4, m.width - x + 4, deep + 8];
   const end = Math.max(first + found.length * pitch, y0 + m.pitch / 2);

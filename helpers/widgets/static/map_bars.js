@@ -240,6 +240,7 @@ export class Bars {
       const lit = `What is lit is the part that this lesson builds: ${named(here)}. Press it to look inside.`;
       return model.get("_built") || lit;
     }
+    if (kind === "GPT" && this.view.trace.shown !== 1) return heatedWords(this.view);
     if (this.view.fresh) {
       const { small } = this.view.small;
       const from = this.view.scrolls && small.hidden ? "top" : "left";

@@ -31,7 +31,7 @@ export const beatsBefore = (model) => {
 
 // A recurrent decoder's step is told in four: compare, weigh, mix, write; a GPT's in two: what may follow,
 // and what does.
-const STEP = 4;
+export const STEP = 4;
 const stepOf = ({ kind }) => (kind === "GPT" ? 2 : 1);
 export const rowAt = (model, beat) =>
   model.recurrent
@@ -356,12 +356,13 @@ export function followed(scene, model, follow, reach = Infinity) {
         if (cross) continue;
         if (!stack.image && (m.narrow || !i)) lit.push(stack.nameRects[m.narrow ? i + 1 : 0](key));
       }
-      if (stack.image || (m.narrow && !cross)) continue;
       const { x: from, top } = stack.blocks[i + 1];
       const pipe = sublayers.find(({ enters }) => enters)?.enters;
+      if (stack.image || (m.narrow && !cross && pipe)) continue;
       const end = (pipe || from) + m.module - 4;
       // Beside the memory's line, beside the layer's name, or above it where there is no other stack.
-      if (m.narrow) words.push([named, "key", [pipe + 5, top - 12, m.width]]);
+      if (m.narrow && cross) words.push([named, "key", [pipe + 5, top - 12, m.width]]);
+      else if (m.narrow) words.push([named, "query", [from + 66, top - 12, m.width]]);
       else if (m.above > 30) words.push([named, "query", [from, top - 26, end]]);
       else if (pipe) words.push([named, cross ? "key" : "query", [pipe + 4, top - (cross ? 39 : 25), end]]);
       else words.push([named, "query", [from + (scene.short ? 22 : 62), top - 12, end + 8]]);
@@ -382,7 +383,7 @@ export function followed(scene, model, follow, reach = Infinity) {
     for (const [each, colour, place] of words) namedBands(p, each, p.theme[colour], place);
     for (const { token, weight, x, y } of sources)
       tag(p, `${spelt(token)} ${percent(weight)}`, x, y, { align: "right", color: p.theme.key });
-    const [x, y] = (model.stacks.length < 2 && words[0]?.[0].length && words[0][2]) || [];
+    const [x, y] = (model.stacks.length < 2 && !m.narrow && words[0]?.[0].length && words[0][2]) || [];
     const ways = ["attends most to:", "attends to:", "most to:"].map((way) => `besides itself, ${way}`);
     const most = fitting(ways, x - 8, 12);
     if (x) p.text(most, x - 4, y + 0.5, { size: 12, align: "right", color: p.theme.muted });

@@ -111,14 +111,13 @@ function saysAbove({ narrow, x2, x3, up }, does) {
 function onPicture(scene, { head, stack }, g, query, frame) {
   const [x, y, side] = g.picture;
   const follow = (row) => ({ follow: `${stack.name}:${row}` });
-  patchButtons(scene, g.picture, stack, "as the query", follow, "click to see what it takes");
-  const wide = textWidth("[CLS]", 12) + 10;
-  const chip = [x + side - wide, y + side + 3, wide, 18];
-  scene.button(chip, "The class token as the query", follow(0), ["the class token", "click to see what it takes"]);
+  patchButtons(scene, g.picture, stack, "as the query", follow, "click to make it the query");
+  scene.button(classChip(g.picture), "The class token as the query", follow(0), [
+    "the class token",
+    "click to make it the query",
+  ]);
   scene.top([g.x2, g.top2, 2, 2], (p, lit) => {
     heat(p, g.picture, stack, lit ? head.weights : null, query);
-    p.box(...chip, { fill: p.theme.box, edge: query ? p.theme.edge : p.theme.ink, line: query ? 1 : 2, radius: 5 });
-    p.text("[CLS]", chip[0] + wide / 2, chip[1] + 9.5, { size: 12, align: "center" });
     if (lit) frame(p);
   });
   scene.labels.push((p) => queryName(p, g.picture, stack.tokens[query]));
@@ -126,11 +125,21 @@ function onPicture(scene, { head, stack }, g, query, frame) {
   scene.label(blue, x, y + side + 32, { size: 12, color: "query" });
 }
 
-// Whose blue it is, below the picture; the class token's button stands beside it.
-function queryName(p, [x, y, side], name) {
-  const most = side - textWidth("[CLS]", 12) - 12;
-  p.box(x, y + side + 3, most, 18, { fill: p.theme.paper, radius: 0 });
-  p.text(fitting(name === "[CLS]" ? ["query:"] : [`query: ${name}`, name], most, 12), x, y + side + 12, { size: 12 });
+// Below the picture, the class token's button.
+function classChip([x, y, side]) {
+  const wide = textWidth("[CLS]", 12) + 10;
+  return [x + side - wide, y + side + 3, wide, 18];
+}
+
+// Whose blue it is: the patch's name, or the button is framed.
+function queryName(p, place, name) {
+  const [[x], [left, y, wide]] = [place, classChip(place)];
+  const own = name === "[CLS]";
+  p.box(x, y, left - x + wide, 18, { fill: p.theme.paper, radius: 0 });
+  p.text(fitting(own ? ["query:"] : [`query: ${name}`, name], left - x - 2, 12), x, y + 9, { size: 12 });
+  const [edge, line] = own ? [p.theme.ink, 2] : [p.theme.edge, 1];
+  p.box(left, y, wide, 18, { fill: p.theme.box, edge, line, radius: 5 });
+  p.text("[CLS]", left + wide / 2, y + 9.5, { size: 12, align: "center" });
 }
 
 // On a narrow screen the second product, weights times values, stands below the first.

@@ -82,7 +82,7 @@ export function numberScene(where, place, width, room) {
       ? `${scores}. Of its own the model gives ${percent(weights[best])} to “${keys[best]}”; you set 100% on “${head.set}”.`
       : compared;
   else
-    scene.hint = `${chosen ? why : ""}${where.splits ? `What decides this score${width < NARROW ? "" : where.layer ? ": the tokens, their positions or an earlier layer" : ": the tokens or their positions"}? Press “Why this weight?” to see.` : `${head.allowed(query, key) && !chosen ? `${compared} ` : ""}Press another ${stack.image ? "patch of the picture" : "token"} to make it the key.${where.opens && stack.name === "decoder" ? " (“Why this weight?” needs added positions, as on lesson 07’s map.)" : ""}`}`;
+    scene.hint = `${chosen ? why : ""}${where.splits ? `What decides this score${width < NARROW ? "" : where.layer ? ": the tokens, their positions or an earlier layer" : ": the tokens or their positions"}? Press “Why this weight?” to see.` : `${head.allowed(query, key) && !chosen ? `${compared} ` : ""}Press another ${stack.image ? "patch of the picture" : "token"} to make it the key.`}`;
   return scene;
 }
 

@@ -1,6 +1,6 @@
 // The map, playing: step by step, each of which moves as long as it is read. Methods of the view.
 
-import { beatsBefore } from "./map_flow.js";
+import { STEP, beatsBefore } from "./map_flow.js";
 import { prefersStillness } from "./page.js";
 import { clamp } from "./text.js";
 
@@ -15,8 +15,9 @@ function paceOf(view) {
   if (view.flows) return [4000 / scene.beats.length, 0];
   // In the tour its own words are read, while all of it moves.
   if (view.stop >= 0) return [1400, 900];
-  // What a recurrent decoder's first step told, every later one repeats.
-  if (scene.beats[beat]?.turn) return [700, 300];
+  // What a recurrent decoder's first step told, every later one repeats: it’s read as one.
+  if (scene.beats[beat]?.turn)
+    return [420, beat % STEP ? 0 : 600].map((each) => each * clamp(8 / trace.tokens.length, 0.5, 1));
   if (beat <= first) return [lasts, Math.max(500, 300 * words.split(" ").length - lasts)];
   const slow = clamp(16 / (scene.beats.length - first), 0.5, 1);
   return [900 * slow, 450 * slow];

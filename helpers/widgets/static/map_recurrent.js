@@ -50,7 +50,9 @@ export function recurrentScene(model, width, room, step, live) {
   context(scene, model, g);
   nextToken(scene, model, g);
   chain(scene, model, g);
-  recurrentBeats(scene, model, { ...g, room: scene.height });
+  const cut =
+    model.written.at(-1) === "<eos>" ? "" : `No <eos> came, so it was stopped after ${model.written.length} tokens. `;
+  recurrentBeats(scene, model, { ...g, cut, room: scene.height });
   const weights = rowOf(model.weights, step);
   const most = Math.max(...weights);
   const best = `“${model.source[weights.indexOf(most)]}”`;
@@ -63,8 +65,8 @@ export function recurrentScene(model, width, room, step, live) {
   const any = `Any of the ${n} tokens alone would lead to it, so where it looks doesn’t decide this word. `;
   const few = `If all the weight were on one token, ${same} of the ${n} would lead to this word. `;
   scene.hint = g.told
-    ? `You made step ${step + 1} look at ${best} alone: it writes “${model.written[step]}”, and the sentence becomes “${sentenceOf(model.written)}” Press the same weight again to undo that.`
-    : `${known ? "" : stops}Step ${step + 1}: ${best} gets ${percent(most)} of the weight, and “${model.written[step]}” is written. ${same === n ? any : same ? few : ""}${g.force ? "Press a weight to make it look only there." : `${slim ? "" : "Press play, or a score to see its products. "}${step + 1 < model.tokens.length ? next : ""}`}`;
+    ? `You made step ${step + 1} look at ${best} alone: it writes “${model.written[step]}”, and the sentence becomes “${sentenceOf(model.written)}${cut && " …"}” ${cut}Press the same weight again to undo that.`
+    : `${known ? "" : stops}${cut}Step ${step + 1}: ${best} gets ${percent(most)} of the weight, and “${model.written[step]}” is written. ${same === n ? any : same ? few : ""}${g.force ? "Press a weight to make it look only there." : `${slim ? "" : "Press play, or a score to see its products. "}${step + 1 < model.tokens.length ? next : ""}`}`;
   return scene;
 }
 
@@ -336,7 +338,7 @@ function recurrentBeats(scene, model, g) {
   const moves = stepMoves(model, g);
   const [said, own] = [model.written, model.own].map(sentenceOf);
   const same = said === own ? "the same as on its own" : `instead of “${own}”`;
-  const finished = ` The translation: “${said}”${model.chosen.length ? ` (${same})` : ""}`;
+  const finished = ` The translation: “${said}${g.cut && " …"}”${model.chosen.length ? ` (${same})` : ""}${g.cut && ` ${g.cut}`}`;
   model.tokens.forEach((_token, t) => {
     const weights = rowOf(model.weights, t);
     const most = Math.max(...weights);
@@ -348,15 +350,16 @@ function recurrentBeats(scene, model, g) {
       "The encoder states, mixed by their weights, are the context.",
       `With the context the decoder makes its next state, s₁, and writes “${model.written[t]}”${model.alone[t] === model.source.length ? ", as from any token alone" : ""}.`,
     ];
+    const whole = `Step ${t + 1}: ${set ? `you made ${best} get` : `${best} gets`} ${percent(most)}, and “${model.written[t]}” is written.`;
     const short = [
       `Step ${t + 1}, compare s${subscript(t)}${set ? "" : `: ${best} fits best`}.`,
       `${set ? "You set" : "Weigh"}: ${best} gets ${percent(most)}.`,
       "Mix: a new context.",
-      `Write: “${model.written[t]}”.${t + 1 === model.tokens.length ? finished : ""}`,
+      `${whole}${t + 1 === model.tokens.length ? finished : ""}`,
     ];
     (t ? short : long).forEach((words, i) => {
       scene.beat(words, ...rects[i]);
-      scene.beats[scene.beats.length - 1].turn = t;
+      Object.assign(scene.beats.at(-1), { turn: t, first: t ? whole : "" });
       scene.moves(moves[i]);
     });
   });

@@ -7,8 +7,8 @@ import { clamp, textWidth } from "./text.js";
 const LINE = 11.5;
 // Between two names on a line, each on a ground of its own.
 const SPACE = 9;
-// As thin as a row may be that still has a name of its own.
-export const LEAST = 10;
+// As thin as a row may be that still has a name of its own, which touches no other.
+export const LEAST = 11.5;
 export const perLine = (pitch) => (pitch >= LEAST ? 1 : Math.ceil(LINE / pitch));
 
 // How wide the names are, a line at a time, with a little room behind them.

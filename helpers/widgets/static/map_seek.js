@@ -47,11 +47,11 @@ export const seeking = {
   // A followed row stands low, with room for what flows into it from above, but not below what gives it
   // most. The words speak of the last layer.
   topOfRow(kept) {
-    const { encoder, scored, image } = this.trace;
+    const { encoder, decoder, scored, image } = this.trace;
     const { parts = [] } = this.tour[this.stop] || {};
     // Of the next token's scores the row that they come from; on a phone that's also where one begins.
     const begins = this.rests && !kept && !this.small.small.hidden;
-    const answers = encoder && !scored && !image && (parts.includes("output") || begins);
+    const answers = decoder && !scored && !image && (parts.includes("output") || begins);
     const [stack, row] = (answers ? `decoder:${this.current}` : this.follow).split(":");
     if (this.place || !stack) return null;
     const { narrow } = this.scene.measures || {};
@@ -66,7 +66,7 @@ export const seeking = {
     const most = shares.indexOf(Math.max(...shares.filter((_, key) => key !== own)));
     const low = y(most > own && y(most) - y(own) < high - 66 ? most : own) - high;
     // The scores' heading is in view, where that leaves their row there.
-    return answers && narrow ? Math.min(low + 44, Math.max(at.blocks[block].top - HEAD, low + 14)) : low + 44;
+    return answers && narrow ? Math.min(low + 44, Math.max(at.blocks[block].top - HEAD - 3, low + 14)) : low + 44;
   },
 
   // Of what is lit for these parts, that in the layers, where it lies a screen away: the decoder's if it's theirs.

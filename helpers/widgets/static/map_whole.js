@@ -183,7 +183,7 @@ function tokens(scene, model, stack, { pitch, label, current, close }, top, rows
       });
     name(x + (style.align ? -3 : 1), (p, ink) => {
       const blue = own || (close && row === current && stack === model.decoder);
-      const look = { ...style, ...ink(blue ? p.theme.query : p.theme.ink), weight: own ? 650 : 400 };
+      const look = { ...style, ...ink(blue ? p.theme.query : p.theme.ink), weight: own && !close ? 650 : 400 };
       p.text(words, x, y + 0.5, look);
     });
     if (!stack.arrow) return;
