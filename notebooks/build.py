@@ -67,6 +67,7 @@ FOLDED = {"notes": "Notes for teachers", "answer": "A model answer"}
 PREDICT = re.compile(r"""^\s*exercises\.predict\(\s*["'](\w+)["']""", re.MULTILINE)
 REVEAL = re.compile(r"""\bexercises\.reveal\(\s*["'](\w+)["']""")
 CHECK = re.compile(r"\bexercises\.check\(")
+ASKS = ("quiz", "predict")  # in a cell's head
 DEFINED = re.compile(r"^(?:def|class) (\w+)", re.MULTILINE)
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 LIVE_VIEW = "application/vnd.jupyter.widget-view+json"
@@ -117,11 +118,12 @@ def read_cells(source):
 def _cells_in(text):
     later, framed = jupytext.reads(text, fmt="py:percent").cells, []
     while later:
-        cell = later.pop(0)
-        framed += _framed(cell, later)
-        for ask in filter(cell.metadata.get, ("quiz", "predict")):
-            names = ", ".join(f'"{name}"' for name in cell.metadata[ask].split())
-            framed.append(nbformat.v4.new_code_cell(f"exercises.{ask}({names})"))
+        cells = _framed(later.pop(0), later)
+        heads = [(ask, one.metadata[ask]) for one in cells for ask in ASKS if ask in one.metadata]
+        for ask, asked in heads:
+            names = ", ".join(f'"{name}"' for name in asked.split())
+            cells.append(nbformat.v4.new_code_cell(f"exercises.{ask}({names})"))
+        framed += cells
     return [*framed[:1], nbformat.v4.new_code_cell(metadata={"tags": ["set-up"]}), *framed[1:]]
 
 

@@ -604,11 +604,8 @@ def continue_story(model, ids, n_tokens, max_len):
     return ids
 
 
-# %% tags=["trial", "hide-input"]
+# %% tags=["trial", "hide-input"] quiz="when_the_window_is_full"
 print("1, 2, 3 continued:", continue_story(lambda ids: F.one_hot(ids + 1, 20), [1, 2, 3], 5, 4)[3:])
-
-# %%
-exercises.quiz("when_the_window_is_full")
 
 # %% [markdown] quiz="gpt3_by_pencil"
 # **Pencil (2 min).** One layer of GPT-3 has four attention matrices of size $D \times D$, and its feed-forward network
