@@ -36,29 +36,34 @@ export function joinScene(where, place, width, room, { asked, live }) {
   const wide = width - x - 4;
   // Where a head's part of the joined vector lies, and apart from the others.
   const part = high / heads.length;
-  const own = (h) => [top + h * part + (narrow ? 16 : 6), part - (narrow ? 18 : 12)];
+  const slim = part < 34;
+  const over = narrow && !slim ? 16 : part / 10;
+  const own = (h) => [top + h * part + over, part - over - part / 10];
   const mixed = (h) => matrix(mixtures[h], each, 1, { most: joined.most });
   heads.forEach((head, h) => {
     const [y, deep] = own(h);
     const weights = rowOf(head.weights, row);
     const most = weights.indexOf(Math.max(...weights));
     const middle = y + deep / 2;
+    const takes = `“${keys[most]}” ${percent(weights[most])}`;
     const name = `head ${h + 1}${head.off ? ": off" : ""}`;
-    const style = narrow ? { size: 12 } : { size: 13, weight: 650, align: "right" };
-    scene.label(name, narrow ? x0 : x0 - 8, narrow ? y - 8 : middle - 8, style);
-    if (!narrow) scene.note(`“${keys[most]}” ${percent(weights[most])}`, x0 - 8, middle + 9, "right", 98);
+    if (narrow) scene.label(slim ? "" : name, x0, y - 8, { size: 12 });
+    else if (slim) scene.note(`${h + 1}: ${takes}`, x0 - 6, middle, "right");
+    else {
+      scene.label(name, x0 - 8, middle - 8, { size: 13, weight: 650, align: "right" });
+      scene.note(takes, x0 - 8, middle + 9, "right", 98);
+    }
     scene.paint((p) => {
       p.matrix(mixed(h), x0, y, thick, deep);
       p.straight(x0 + thick + 5, middle, x1 - 5, middle, { color: p.theme.muted, arrow: true });
     });
     scene.grid([x0, y, thick, deep], mixed(h), `The mixture of head ${h + 1}`, (one, i) => [
       `head ${h + 1}, entry ${i + 1}: ${number(one.data[i])}`,
-      `takes most from “${keys[most]}”: ${percent(weights[most])}`,
+      `takes most from ${takes}`,
     ]);
   });
   if (!narrow) scene.note("mixtures", x0 + thick / 2, 11, "center");
-  const joining = narrow ? "joined" : `joined: ${heads.length} × ${each}`;
-  scene.besides([x1, top, 2, 2]).note(joining, x1 + thick / 2, 11, "center");
+  scene.besides([x1, top, 2, 2]).note("joined", x1 + thick / 2, 11, "center");
   const times = { size: 16, weight: 650, align: "center", color: "muted" };
   scene.besides([x, top, 2, 2]).label("×", (x1 + thick + x) / 2, top + high / 2, times);
   scene.besides([x, top, 2, 2]).label("O", x + 1.14 * textWidth("W", 14), 15, { size: 11, weight: 650 });
@@ -142,10 +147,13 @@ export function joinScene(where, place, width, room, { asked, live }) {
     const sizes = Array.from(sums.data, (value, j) => (exact(j) ? Math.abs(value) : 0));
     const j = sizes.indexOf(Math.max(...sizes));
     scene.top([x + j * cell, top, cell, high], (p, lit) => lit && column(p, j));
-    const words = narrow ? `= ${number(sums.data[j])}` : `head by head: ${sumOf(j)} = ${number(sums.data[j])}`;
-    const half = 0.56 * textWidth(words, 13) + 5;
-    const middle = x + (j + 1) * cell + half < width ? x + (j + 1) * cell + half : x + j * cell - half;
-    const style = { size: 13, weight: 650, align: "center" };
-    scene.besides([x, top, 2, 2]).label(words, middle, bottom - 9, style);
+    const total = number(sums.data[j]);
+    const said = `head by head: ${sumOf(j)} = ${total}`;
+    const [start, end] = [x + j * cell - 6, x + (j + 1) * cell + 6];
+    const fits = (words, room) => 1.14 * textWidth(words, 13) < room;
+    const right = fits(said, width - end) || (start < x + wide / 2 && !fits(said, start - x0));
+    const words = fits(said, right ? width - end : start - x0) ? said : `= ${total}`;
+    const style = { size: 13, weight: 650, align: right ? "left" : "right" };
+    scene.besides([x, top, 2, 2]).label(words, right ? end : start, bottom - 9, style);
   }
 }
