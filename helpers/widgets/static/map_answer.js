@@ -183,7 +183,7 @@ function choices(p, { found }, y, _, x, width) {
 
 // One scale for every reference, so that a wrong word is seen to cost more; a mark where a model stands
 // that knows nothing: it gives each token the same p. Or how far each logit is pushed.
-function lossRows(p, { found, mean, before, most: told }, y, pitch, x, width, { vocabulary, shows, after }, chips) {
+function lossRows(p, { found, mean, before, most: told }, y, pitch, x, width, { vocabulary, shows, trained }, chips) {
   const pushes = shows === "gradient";
   const blind = pushes || !vocabulary ? 0 : Math.log(vocabulary);
   const most = pushes ? 1 : Math.max(blind ? 1.1 * blind : 12, ...found.flatMap((one) => [one.loss, one.before || 0]));
@@ -194,7 +194,7 @@ function lossRows(p, { found, mean, before, most: told }, y, pitch, x, width, { 
   const { rival, most: falls } = found[told];
   const [ends, end] = pushes
     ? [[rival], { share: 1 - falls, formula: `+${number(falls)}` }]
-    : [MEAN, { loss: mean, formula: number(mean) + (after ? ` → ${after}` : ""), before }];
+    : [MEAN, { loss: mean, formula: number(mean) + (trained ? ` → ${trained}` : ""), before }];
   [...found, end].forEach(({ token = "", loss, share, rank, formula, before }, row) => {
     const last = row === found.length;
     const weight = last ? 650 : 400;

@@ -304,7 +304,7 @@ class MapView {
     const ours = model.get("here") === "loss";
     const { losses, back } = this.tour[this.stop] || {};
     trace.scored = Boolean((ours || losses) && trace.encoder && trace.decoder);
-    Object.assign(trace, { shows: losses, after: back });
+    Object.assign(trace, { shows: losses, trained: back });
     trace.leaves = this.leaves;
     this.scores = ours && trace.scored && model.get("_asks") && Boolean(model.send);
     const high = window.innerHeight - (this.scores ? (width < NARROW ? 90 : 44) : 0);
