@@ -1,5 +1,6 @@
 """The film of lesson 03: words turn into queries, keys and values, as arrows in one plane."""
 
+import itertools
 import math
 
 import torch
@@ -19,32 +20,35 @@ WEIGHTS = (SCORES / math.sqrt(2)).softmax(-1)
 CONTEXT = WEIGHTS @ VALUES
 SHARES = [f"{weight:.2f} {word}" for weight, word in zip(WEIGHTS, WORDS, strict=True)]
 PLACES = [60 + 120 * i for i in range(4)]  # the middles of the words
-FOOT, UNIT, NEAR = (196, 318), 64, 128  # the origin, how long a 1 is, and from near by
-LAST = 86  # and at the end
+FOOT, UNIT = (204, 320), 84  # the origin, and how long a 1 is
 WORK = 96  # where something is worked out, and later the weights are
 MEETS = {3: RED, 4: RED, 5: SMALL, 6: CARS, 7: STOP}  # on whose key the query's shadow falls
-BESIDE = {SMALL: torch.tensor([0.2, -0.2]), RED: torch.tensor([-0.1, -0.05])}  # the shares' words
+BESIDE = {SMALL: torch.tensor([-0.35, 0.14]), RED: torch.tensor([-0.1, -0.05])}  # the shares' words
 SCALED = [number(score / math.sqrt(2), 2 if score else 0) for score in SCORES]
 LENS = {CARS: (250, 379), STOP: (366, 422)}  # those of the short values, seen larger
 OFFERS = ("adjective", "adjective", "noun", "verb")  # what a key says, in words
 TOLD = (
-    "Each word's vector is an arrow. “small” describes “cars”, yet points elsewhere.",
-    "So W_Q turns “cars” into a query, something like “which adjectives describe me?”",
-    "W_K turns every word into a key, something like “I'm an adjective” or “I'm a noun”.",
-    "Now let the query's shadow fall on the key of “red”.",
+    "Each word's vector is an arrow. “small” describes “cars”, “stop” doesn't, yet both point away "
+    "from it.",
+    "So the matrix W_Q moves the plane: “cars” becomes a query, something like “which adjectives "
+    "describe me?”",
+    "W_K moves it another way: every word becomes a key, something like “I'm an adjective” or "
+    "“I'm a noun”.",
+    "How well does a key match? Let the query's shadow fall on the key of “red”.",
     "The shadow's length times the key's is their dot product: the score of “red”.",
     "On “small” the shadow is shorter, so the score is lower.",
     "The key of “cars” is at right angles: no shadow, a score of 0.",
     "On “stop” the shadow falls backwards, so the score is negative.",
-    "Here are the four scores side by side.",
-    "Divided by √2, the scores are " + ", ".join(SCALED[:-1]) + f" and {SCALED[-1]}. A softmax "
-    "turns these into weights summing to 1.",
-    "W_V turns every word into its value: what it passes on.",
+    "Scores can be negative and sum to anything. A mixture needs positive shares that sum to 1.",
+    "So divide them by √2, as a query has 2 entries, and apply a softmax. These are the weights: "
+    f"“{WORDS[WEIGHTS.argmax()]}” gets most.",
+    "Most of what? W_V moves the plane once more: every word becomes its value, what it passes on.",
     "Each value is scaled by its weight …",
-    "… then drawn twice as large and laid tip to tail.",
+    "… and laid tip to tail, which adds them up.",
     "That's the context of “cars”: mostly red, partly small.",
-    f"The context pulls “cars” up by {CONTEXT[1]:.2f}, towards the value of “red”, and left by "
-    f"{-CONTEXT[0]:.2f}, towards that of “small”.",
+    "Added to “cars”, the context makes an arrow for small red cars: up by "
+    f"{CONTEXT[1]:.2f}, towards the value of “red”, and left by {-CONTEXT[0]:.2f}, towards that of "
+    "“small”.",
 )
 
 
@@ -62,12 +66,13 @@ HEADINGS = {
 
 
 def queries_in_one_plane():
-    """A film: "small red cars stop", each word an arrow in a plane. W_Q turns the arrow of cars
-    into its query, W_K turns every word into its key. The query's shadow on a key times the key's
+    """A film: "small red cars stop", each word an arrow in a plane. W_Q moves the plane's grid, and
+    with it the arrow of cars, which becomes its query. W_K moves the grid another way, and every
+    word becomes its key. The query's shadow on a key times the key's
     length is a score: 2 for red, 1 for small, 0 for cars, whose key is at right angles, and −1 for
     stop, where the shadow falls backwards. A softmax makes weights of 0.54, 0.27, 0.13 and 0.06.
-    W_V turns the words into values; each shrinks to its weight, and laid tip to tail they end at
-    the context of cars, (−0.35, 1.10). Added to cars, (2, 0), it makes (1.65, 1.10): nearer to
+    W_V moves the words to their values; each shrinks to its weight, and laid tip to tail they end
+    at the context of cars, (−0.35, 1.10). Added to cars, (2, 0), it makes (1.65, 1.10): nearer to
     the values of red and small.
     """
     return film([_scene(*moment) for moment in enumerate(TOLD)], 454)
@@ -75,7 +80,7 @@ def queries_in_one_plane():
 
 def _scene(moment, caption):
     scene = Scene(caption, 2.6 if moment == 12 else 1.9, key=moment in (1, 2, 4, 7, 9, 14))
-    _plane(scene, UNIT if moment < 12 else NEAR if moment < 14 else LAST)
+    _plane(scene, 376 if moment < 12 else 472)
     if moment < 12:
         _matrices(scene, {1: 0, 2: 1, 10: 2}.get(moment))
     _sentence(scene, moment)
@@ -88,9 +93,9 @@ def _scene(moment, caption):
     return scene
 
 
-def _at(vector, unit=UNIT):
+def _at(vector):
     """Return where the tip of a vector is, in pixels."""
-    return FOOT[0] + unit * float(vector[0]), FOOT[1] - unit * float(vector[1])
+    return FOOT[0] + UNIT * float(vector[0]), FOOT[1] - UNIT * float(vector[1])
 
 
 def _from(word):
@@ -98,24 +103,38 @@ def _from(word):
     return {"dx": UNIT * float(word[0]), "dy": -UNIT * float(word[1])}
 
 
-def _plane(scene, unit):
-    """Draw the plane's grid, with its origin; seen from near by, it has room for itself."""
-    right = 376 if unit == UNIT else 472
-    if unit != UNIT:
-        times = f"{_number(unit / UNIT)}× as large"
-        scene.text("scale", 10, 160, times, "muted", anchor="start", room=92)
-    for i in range(-2, 3):
-        across, up = FOOT[0] + unit * i, FOOT[1] - unit * i
+def _plane(scene, right):
+    """Draw the plane's grid, with its origin and the axes' numbers."""
+    for i in range(-2, 4):
+        across, up = _at((i, i))
         ink = "muted" if i == 0 else "rule"
-        if 8 < across < right:
+        if across < right:
             scene.line(f"upright {i}", [(across, 142), (across, 448)], ink, 1)
+            scene.text(f"across {i}", across, FOOT[1] + 17, number(i, 0) if i else "", "muted")
         if 142 < up < 448:
             scene.line(f"level {i}", [(8, up), (right, up)], ink, 1)
+            scene.text(f"up {i}", FOOT[0] + 6, up + 6, number(i, 0) if i else "", "muted",
+                       anchor="start")  # fmt: skip
+
+
+def _carried(scene, matrix, kind):
+    """Draw the grid as a matrix carries it away with the arrows, as much of it as has room."""
+    steps = torch.arange(-2, 2.1, 0.25)
+    for i, way in itertools.product(range(-2, 3), range(2)):
+        points = torch.full((len(steps), 2), float(i))
+        points[:, way] = steps
+        places = [_at(at @ matrix) for at in points]
+        seen = [at for at, (x, y) in zip(points, places, strict=True) if x < 376 and 146 < y < 450]
+        ends = seen[0], seen[-1]
+        scene.line(f"{kind} grid {i} {way}", [_at(end @ matrix) for end in ends], kind, 1.5,
+                   opacity=0.4, start={"points": [*_at(ends[0]), *_at(ends[1])]})  # fmt: skip
 
 
 def _matrices(scene, used):
     """Draw the three matrices with all their entries; the one that is used is filled."""
     for i, (name, kind) in enumerate((("W_Q", "query"), ("W_K", "key"), ("W_V", "value"))):
+        if i == used:
+            _carried(scene, (W_Q, W_K, W_V)[i], kind)
         top = 164 + 103 * i
         scene.text(name, 432, top - 10, name, kind, 18, bold=True)
         for j, entry in enumerate((W_Q, W_K, W_V)[i].flatten().tolist()):
@@ -167,20 +186,22 @@ def _queries_and_keys(scene, moment):
 
 
 def _beside(scene, name, i, vector, words, colour, **how):
-    """Write a number beside a word at the tip of its arrow; where there's no room, below it."""
+    """Write a number outside of a word at the tip of its arrow; where there's no room, above it."""
     x, y = _tip(i, vector)
-    right = x + 6 * len(WORDS[i]) + 7 * len(words) + 10
-    right = 2 * x - right if abs(right - FOOT[0]) < 9 else right  # not on the axis
-    x, y = (x, y + 24) if right > 376 else (right, y)
+    outer = x + math.copysign(6 * len(WORDS[i]) + 7 * len(words) + 10, vector[0])
+    x, y = (outer, y) if 24 < outer < 362 else (x, y - 24)
     scene.text(name, x, y, words, colour, 20, bold=True, **how)
 
 
 def _tip(i, vector):
-    """Return where the middle of a word is at the tip of its arrow; a level arrow is below it."""
+    """Return where a word's middle is: at its arrow's tip, above a level one, beside an upright."""
     (x, y), (across, up) = _at(vector), (vector / vector.norm()).tolist()
     if not up:
-        return x + across * 8, y - 16
-    return x + across * (8 + 5 * len(WORDS[i])), y + 6 - 16 * up
+        return x - across * 24, y - 16
+    if not across:
+        return x + 44, y + 16
+    x, y = x + across * (8 + 5 * len(WORDS[i])), y + 6 - 16 * up
+    return (x, y) if x > 34 else (34, y - 18)
 
 
 def _shadow(scene, moment):
@@ -211,17 +232,17 @@ def _shadow(scene, moment):
 
 def _values(scene, moment):
     """Draw the values: they come out of the words, shrink to their weights, and are joined."""
-    joined, unit, foot = moment > 11, NEAR if moment > 11 else UNIT, torch.zeros(2)
+    joined, foot = moment > 11, torch.zeros(2)
     for i, value in enumerate(VALUES):
         share = WEIGHTS[i] * value if moment > 10 else value
         came = _from(X[i]) | {"fill": "muted"}
-        when = (0.12 * i, 0.3 + 0.12 * i) if joined else (0.3, 1)
-        slim = min(max(unit * float(share.norm()) / 44, 0.7), 1)  # a short one has a small head
-        scene.arrow(f"share {i}", *_at(foot, unit), *_at(foot + share, unit), "value", 6 * slim,
-                    14 * slim, start=came, when=when)  # fmt: skip
+        when = (0.12 * i, 0.3 + 0.12 * i) if joined else (0, 1)
+        slim = min(max(UNIT * float(share.norm()) / 44, 0.7), 1)  # a short one has a small head
+        scene.arrow(f"share {i}", *_at(foot), *_at(foot + share), "value", 6 * slim, 14 * slim,
+                    start=came, when=when)  # fmt: skip
         if joined:
             if i in BESIDE:
-                x, y = _at(foot + share / 2 + BESIDE[i], unit)
+                x, y = _at(foot + share / 2 + BESIDE[i])
                 scene.text(f"passed {i}", x, y, SHARES[i], "value", anchor="end", when=when)
             foot = foot + share
             continue
@@ -234,22 +255,22 @@ def _values(scene, moment):
     if joined:
         _lens(scene)
     if moment == 13:
-        x, y = _at(foot / 2, unit)
+        x, y = _at(foot / 2)
         scene.text("context's name", x + 28, y, "context of cars", "ink", anchor="start", bold=True)
         scene.text("its entries", x + 28, y + 24, as_vector(foot, 2), "ink", anchor="start")
-        scene.arrow("context", *FOOT, *_at(foot, unit), "ink", 8, 18)
+        scene.arrow("context", *FOOT, *_at(foot), "ink", 8, 18)
 
 
 def _lens(scene):
-    """Draw the last two values once more, four times as large: so one sees where they point."""
-    x, y = _at(WEIGHTS[:CARS] @ VALUES[:CARS], NEAR)
-    tip, late = {"x": x - 7, "y": y - 24, "width": 44, "height": 34}, {"when": (0.86, 1)}
+    """Draw the last two values once more, six times as large: so one sees where they point."""
+    x, y = _at(WEIGHTS[:CARS] @ VALUES[:CARS])
+    tip, late = {"x": x - 7, "y": y - 18, "width": 36, "height": 26}, {"when": (0.86, 1)}
     scene.rect("tip", *tip.values(), "none", "muted", when=(0.6, 0.7))
     scene.rect("lens", 238, 356, 234, 92, "paper", "muted", start=tip, when=(0.66, 0.86))
-    scene.text("larger", 466, 379, "× 4", "muted", anchor="end", **late)
+    scene.text("larger", 466, 379, "× 6", "muted", anchor="end", **late)
     x, y = 252, 440
     for i, at in LENS.items():
-        across, up = (4 * NEAR * WEIGHTS[i] * VALUES[i]).tolist()
+        across, up = (6 * UNIT * WEIGHTS[i] * VALUES[i]).tolist()
         scene.arrow(f"large {i}", x, y, x + across, y - up, "value", 6, 14, **late)
         scene.text(f"of {i}", *at, SHARES[i], "value", anchor="start", room=102, **late)
         x, y = x + across, y - up
@@ -257,15 +278,15 @@ def _lens(scene):
 
 def _added(scene, _):
     """Add the context to the word itself, tip to tail; two values show where it pulls."""
-    tip, end, late = _at(X[CARS], LAST), _at(X[CARS] + CONTEXT, LAST), {"when": (0.7, 1)}
-    for i, x, y in (RED, 206, 164), (SMALL, 12, 306):
-        scene.arrow(f"share {i}", *FOOT, *_at(VALUES[i], LAST), "value", 6, 14, opacity=0.4)
+    tip, end, late = _at(X[CARS]), _at(X[CARS] + CONTEXT), {"when": (0.7, 1)}
+    for i, x, y in (RED, 232, 168), (SMALL, 12, 306):
+        scene.arrow(f"share {i}", *FOOT, *_at(VALUES[i]), "value", 6, 14, opacity=0.4)
         scene.text(f"value of {i}", x, y, f"value of {WORDS[i]}", "value", anchor="start",
                    when=(0.3, 0.6))  # fmt: skip
-    scene.arrow("context", *FOOT, *_at(CONTEXT, LAST), "ink", 8, 18)
-    scene.text("context's place", 158, 250, "context", "ink", anchor="end", bold=True)
+    scene.arrow("context", *FOOT, *_at(CONTEXT), "ink", 8, 18)
+    scene.text("context's place", 158, 262, "context", "ink", anchor="end", bold=True)
     scene.arrow("cars itself", *FOOT, *tip, "muted", 6, 15, when=(0, 0.3))
-    scene.text("its name", tip[0] - 70, tip[1] + 26, f"cars {as_vector(X[CARS])}", "muted",
+    scene.text("its name", tip[0] - 70, tip[1] + 46, f"cars {as_vector(X[CARS])}", "muted",
                bold=True, when=(0, 0.3))  # fmt: skip
     scene.arrow("context again", *tip, *end, "ink", 4, 14, start={"x": FOOT[0], "y": FOOT[1]},
                 opacity=0.5, when=(0.3, 0.6))  # fmt: skip

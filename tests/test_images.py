@@ -167,10 +167,12 @@ def test_in_the_plane_all_numbers_follow_from_the_words_and_matrices_that_it_sho
     met = show("queries_in_one_plane").data["scenes"][4]["shapes"]
     assert met["score 1"]["start"]["y"] - 20 > met["terms 1"]["y"]  # it flies through no words
     joined = dict(shapes)
+    for kind in ("query", "key", "value"):  # the plane moves with the words
+        assert sum(name.startswith(f"{kind} grid") for name in joined) == 10
     assert {joined[f"share {i}"]["fill"] for i in range(4)} == {"value"}
     for one, large in [(joined[f"share {i}"], joined[f"large {i}"]) for i in (2, 3)]:
         for way in ("dx", "dy"):  # short values are seen larger
-            assert large[way] == pytest.approx(4 * one[way], abs=0.3)
+            assert large[way] == pytest.approx(6 * one[way], abs=0.4)
     words, values = shown("ink"), shown("value")
     q, k, v = (shown(f"W_{one} entry").view(2, 2) for one in "QKV")
     torch.testing.assert_close((shown("key"), values), (words @ k, words @ v))
