@@ -67,6 +67,7 @@ export function embeddingScene(model, where, width, room) {
   }
   if (first >= 0)
     scene.paint((p) => p.frame(label - 26, top + first * pitch, width - label + 24, 2 * pitch, p.theme.key, 2));
+  scene.rowAt = (row) => [top + row * pitch, pitch, label];
   const sign = { size: 22, weight: 600, align: "center", color: "muted" };
   columns.forEach(([name, what, words, more], i) => {
     const x = label + i * (strip + gap);

@@ -55,6 +55,10 @@ export function layerScene(model, where, place, width, room, query) {
   }
   // A frame too low for all of them ends below the next one's heading.
   if (g.across) Object.assign(scene, { height: sublayers.length * g.step, fold: g.step + 40 });
+  scene.rowAt = (row, part) => {
+    const { y, pitch, label } = sublayers.find(({ kind }) => kind === part).g;
+    return [y(row) - pitch / 2, pitch, label];
+  };
   layerBeats(scene, g, model, sublayers);
   const more = sublayers.some((one) => one.norm)
     ? "Click on a head, norm or neuron to open it, or on “out” to see the heads joined"

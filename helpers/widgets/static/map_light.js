@@ -20,7 +20,7 @@ export function lightOf(view) {
   // The weight that answers what the tour asked.
   const first =
     answered(view) && view.place.includes("masked") && ((p) => p.frame(...view.scene.first, p.theme.key, 3));
-  return { ...litOf(view), veil, marks: view.place ? first : marksOf(view) };
+  return { veil, marks: view.place ? first : marksOf(view), ...litOf(view) };
 }
 
 // One head stands for all of them, that with the clearest purpose, and one layer's heads for all layers'.
@@ -61,6 +61,8 @@ export function framedOf(view) {
 function litOf(view) {
   const { scene, trace, place } = view;
   if (view.plays && scene.beats.length) return playedTo(view);
+  const { go, part, rows } = view.wrote || {};
+  if (part && go === place && scene.rowAt) return wroteOf(scene, part, rows);
   // At rest, where all is in view, bands show what the answer comes from.
   if (view.rests && scene.start && !view.scrolls)
     return { ...followed(scene, trace, trace.decoder ? `decoder:${view.current}` : "encoder:0"), lit: null };
@@ -72,6 +74,20 @@ function litOf(view) {
   const named = !place && trace.encoder && trace.decoder;
   const flows = !place && parts.includes("add-and-norm") ? (p) => residual(p, scene, trace) : null;
   return { lit: lit.length ? lit : null, flows, named: named ? (p) => memoryNames(p, scene, trace) : null };
+}
+
+// What wrote a part of a score: its rows are framed, that of the key with which one compares in orange.
+function wroteOf({ parts, rowAt }, kind, rows) {
+  const part = Object.keys(parts).find((name) => name.endsWith(kind));
+  const [lit] = parts[part];
+  const marks = (p) =>
+    rows.forEach((row, i) => {
+      const [y, high, label] = rowAt(row, part);
+      const edge = p.theme[i ? "key" : "query"];
+      p.frame(1, y, label - 5, high, edge);
+      p.frame(lit[0] + 1, y, lit[2] - 2, high, edge);
+    });
+  return { lit: [lit], marks };
 }
 
 // The residual stream runs past all sublayers, from the embeddings on; on its way every strip shows it.

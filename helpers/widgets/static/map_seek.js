@@ -37,6 +37,7 @@ export const seeking = {
     const { rects = [], now } = this.plays ? this.scene.beats[this.shown] : {};
     if (now || rects.length) return now ? now[0] : rects.at(-1);
     const { parts = [] } = this.tour[this.stop] || {};
+    if (this.wrote?.part && this.wrote.go === this.place) return lit?.[0];
     if (this.stop >= 0) return (framedOf(this) || toldRow(this) || this.built(lit, parts.join()))[0];
     if (answered(this) || kept) return answered(this) ? this.scene.first : kept;
     // Where a GPT went on: the end, with what was drawn.

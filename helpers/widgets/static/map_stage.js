@@ -226,7 +226,7 @@ export class Stage {
     if (cell) this.pressed = target.name;
     const name = ACTS.find((one) => target[one] !== undefined);
     if (name) this.acts[name](target[name]);
-    else if (target.go !== undefined) this.acts.open(target.go, target.row, target.says);
+    else if (target.go !== undefined) this.acts.open(target.go, target.row, target);
     else if (target.open && cell) this.acts.open(target.open(...cell));
     else if (target.grid && !cell) this.enterGrid(target);
   }

@@ -162,8 +162,9 @@ class MapView {
     this.redraw();
   }
 
-  // `row` is the one that answers; `says`, what is told of it there.
-  open(place, row = this.current, says = "") {
+  // `row` is the one that answers; what was pressed may say something there, and light it.
+  open(place, row = this.current, pressed = {}) {
+    this.wrote = pressed;
     this.pause();
     // What a tour's step asks is answered where the pressed square opens, or for a layer its first.
     const step = this.tour[this.stop < 0 ? this.bars.left : this.stop] || {};
@@ -191,7 +192,7 @@ class MapView {
     const follow = output && this.trace.scored ? `decoder:${row}` : kept;
     this.set({ place, written, follow, beat: -1, stop: -1, everything: true });
     this.say(trail(place, this.trace).pop().words);
-    if (this.answer || says) this.hear(this.answer || says);
+    if (this.answer || pressed.says) this.hear(this.answer || pressed.says);
   }
   // Where one is, from the model down, or from the score that led there.
   get steps() {

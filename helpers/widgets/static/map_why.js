@@ -3,7 +3,7 @@
 import { inkOn, rgb } from "./colour.js";
 import { colourOf } from "./map_paint.js";
 import { FINGER, NARROW, Scene, brief, number } from "./map_scene.js";
-import { valueAt } from "./map_trace.js";
+import { title, valueAt } from "./map_trace.js";
 import { clamp, digits, fitting, textWidth, wrapped } from "./text.js";
 
 // "10.2", the second head of layer 10, and its bias "10.b" belong to that layer's self-attention; in
@@ -59,14 +59,24 @@ export function sayWhy({ above, told }, other = "") {
   const many = told.every(({ sum }) => Math.abs(3 * sum) < Math.abs(above));
   const lead = `the ${gap} ${other || "an average key"}`;
   const words = many ? `${lead} is spread over many parts: ${parts} ${verb} most` : `${parts} ${verb} most to ${lead}`;
-  return `${words[0].toUpperCase()}${words.slice(1)}.`;
+  return `${title(words)}.`;
+}
+
+// What a part that was pressed does, in which difference of two scores, and what is framed where it was written.
+function sayPart({ above, query, key }, side, name, [asks, own, other]) {
+  const { words, sum } = (side === "key" ? key : query).find((one) => one.name === name);
+  const scores = [own, other || "an average key"];
+  const [ahead, behind] = above < 0 ? scores.reverse() : scores;
+  const does = sum * above < 0 ? `takes ${number(Math.abs(sum))} away` : `adds ${number(Math.abs(sum))}`;
+  const framed = side === "query" ? asks : other ? `${own} (blue) and ${other} (orange)` : own;
+  return `${title(words)} ${does}. All parts together make the ${number(Math.abs(above))} by which the score of ${ahead} leads that of ${behind}. Framed: what it wrote for ${framed}.`;
 }
 
 export function whyScene(where, width, room, { asked, live, side }) {
   const { stack, keys, query, key, other, head } = where;
   const pair = `“${stack.tokens[query]}” to “${keys[key]}”`;
-  const title = `Why this weight: the score of ${pair}, split by what wrote the query and the key`;
-  const scene = new Scene(width, room, title);
+  const about = `Why this weight: the score of ${pair}, split by what wrote the query and the key`;
+  const scene = new Scene(width, room, about);
   if (!asked) {
     scene.heading(`The score of ${pair}`, "", 0, 13, width);
     scene.beat(`The score of ${pair}.`, [0, 0, width, room]);
@@ -92,10 +102,10 @@ export function whyScene(where, width, room, { asked, live, side }) {
   const weight = fitting([`${pair}: weight ${brief(share)}`, `${pair}: ${brief(share)}`], width / 1.2, 14);
   const beside = !slim && 1.14 * textWidth(weight, 14) + textWidth(sums, 13) + 14 < width;
   scene.heading(weight, beside ? sums : "", 0, 13, width);
-  const lead = sayWhy(found, tokens[2]);
+  const whole = sayWhy(found, tokens[2]);
+  const [ahead, behind] = found.above < 0 ? [average, tokens[1]] : [tokens[1], average];
+  const lead = slim ? `${title(ahead)} leads ${behind} by ${number(Math.abs(found.above))}.` : whole;
   const [size, line] = slim ? [15, 19] : [16, 21];
-  const grey = "Blue adds, orange takes away.";
-  scene.title = `${title}. ${lead} ${grey}`; // the words on the picture, for those who can't see it
   const lines = wrapped(lead, (width - 6) / 1.16, size);
   const task = beside ? [] : wrapped(sums, width / 1.02, 13);
   task.forEach((words, i) => scene.label(words, 0, 34 + 17 * i, { size: 13, color: "muted" }));
@@ -108,6 +118,9 @@ export function whyScene(where, width, room, { asked, live, side }) {
   const most = slim ? 5 : (room - top) / 18 - 3;
   const both = { query: ranked(found.query, most), key: ranked(found.key, most) };
   const [{ side: shown }] = found.told;
+  const minus = both[shown].shown.some(([, value]) => value < 0);
+  const grey = minus ? "Blue adds, orange takes away." : "Each bar adds.";
+  scene.title = `${about}. ${whole} ${grey}`; // the words on the picture, for those who can't see it
   const longest = Math.max(both.query.ends.length, both.key.ends.length);
   const pitch = slim ? FINGER + 4 : clamp((room - top - 44) / longest, 17, 36);
   const parts = [...both.query.shown, ...both.key.shown, ["together"]];
@@ -115,7 +128,8 @@ export function whyScene(where, width, room, { asked, live, side }) {
   const range = [...both.query.ends, ...both.key.ends];
   const bars = top;
   top = sidesOf(scene, shown, stacks, top, width);
-  const told = { found, side: shown, stack: stacks[Number(shown === "key")] };
+  const wrote = shown === "query" ? [query] : [key, other].filter((row) => row >= 0);
+  const told = { found, side: shown, stack: stacks[Number(shown === "key")], tokens, wrote };
   const { end, rows } = addsUp(scene, both[shown], told, top, { pitch, width, names, range });
   scene.beat(`What makes the difference between ${tokens[1]} and ${average}?`, [0, bars - 6, width, top - bars]);
   const sum = `A ${shown} is a sum of its token, its position and everything that earlier heads and networks added.`;
@@ -125,7 +139,8 @@ export function whyScene(where, width, room, { asked, live, side }) {
   scene.beat(`${grey} ${not}`, [0, 0, width, bars]);
   scene.height = Math.max(room, live && slim ? keysOf(scene, where, end + 10, width) : end);
   const still = found.above > 0 && share < 1 / n && other < 0 ? " Other keys score higher still." : "";
-  scene.hint = `${grey}${still}${live ? " Press another key to compare with it." : ""}`;
+  const presses = ` Press a bar to see what wrote it.${live ? " Press another key to compare with it." : ""}`;
+  scene.hint = `${grey}${still}${presses}`;
   return scene;
 }
 
@@ -158,24 +173,28 @@ function ranked(parts, most) {
   const sorted = parts.map(({ name, sum }) => [name, sum]).sort(([, a], [, b]) => Math.abs(b) - Math.abs(a));
   const n = sorted.length > most ? Math.max(2, Math.floor(most) - 1) : sorted.length;
   const rest = sorted.slice(n).reduce((sum, [, value]) => sum + value, 0);
-  const shown = n < sorted.length ? [...sorted.slice(0, n), [`${sorted.length - n} others`, rest]] : sorted;
+  const small = sorted.slice(n).map(([name, value]) => `${name} ${number(value)}`);
+  const shown = n < sorted.length ? [...sorted.slice(0, n), [`${small.length} smaller parts`, rest, small]] : sorted;
   const ends = [0];
   for (const [, value] of shown) ends.push(ends.at(-1) + value);
   return { shown, ends };
 }
 
-// Their sum, which is in view in every frame, and below it one bar per part; returns where each row is, and where they end. A part that a
-// sublayer wrote opens its layer. All of it is painted, so that it comes only when it's played.
-function addsUp(scene, { shown, ends }, { found, side, stack }, y, { pitch, width, names, range }) {
+// Their sum, which is in view in every frame, and below it one bar per part; returns where each row is, and where they
+// end. A part opens where it was written. All of it is painted, so that it comes only when it's played.
+function addsUp(scene, { shown, ends }, { found, side, stack, tokens, wrote }, y, { pitch, width, names, range }) {
   const [low, high] = [Math.min(...range), Math.max(...range)];
   // Without room for names beside the bars, they stand above them.
   const up = names ? 0 : 6;
-  const [left, wide] = names ? [names, width - names - 57] : [6, width - 13];
+  const [left, wide] = names ? [names, width - names - 68] : [6, width - 13];
   const at = (value) => left + (wide * (value - low)) / (high - low || 1);
   const thick = names ? Math.max(12, 0.45 * pitch) : 7;
   const end = y + pitch * (shown.length + 1);
   if (names) scene.paint((p) => p.box(at(0) - 0.5, y - 2, 1, end - y + 2, { fill: p.theme.edge, radius: 0 }));
-  const rows = [["together", ends.at(-1)], ...shown].map(([name, value], i) => {
+  const rows = [["together", ends.at(-1)], ...shown].map(([name, value, small], i) => {
+    const [, layer, kind] = /^layer (\d+), (.*)/.exec(name) || [];
+    const part = kind || { token: "embeddings", position: "positions" }[name];
+    const go = part && `${stack}/${layer ? layer - 1 : "embedding"}`;
     const sum = !i;
     const middle = y + pitch * (i + 0.5);
     const leads = found.told.some((one) => one.side === side && one.name === name);
@@ -185,19 +204,19 @@ function addsUp(scene, { shown, ends }, { found, side, stack }, y, { pitch, widt
       const [from, to] = sum ? [at(0), at(value)] : [at(ends[i - 1]), at(ends[i])];
       if (names) p.text(name, left - 8, middle, { ...style, most: names - 12 });
       else p.text(name, left, middle - up, { ...style, align: "left" });
-      p.text(number(value), width - 7, middle - up, style);
+      p.text(number(value), width - 16, middle - up, style);
+      if (go) p.text("›", width - 6, middle - up, { ...style, color: p.theme.query, weight: 650 });
       const fill = sum ? p.theme.ink : rgb(p.theme.signed[value < 0 ? 56 : 200]);
       const [start, long] = [Math.min(from, to), Math.max(1, Math.abs(to - from))];
       p.box(start, middle + up - thick / 2, long, thick, { fill, radius: 2 });
       if (!sum && names && i < shown.length)
         p.box(to - 0.5, middle + thick / 2, 1, pitch - thick, { fill: p.theme.muted, radius: 0 });
     });
-    const [, layer] = /^layer (\d+), /.exec(name) || [];
-    const go = layer ? `${stack}/${layer - 1}` : /^(token|position)$/.test(name) && `${stack}/embedding`;
     const where = layer ? `${stack} layer ${layer}` : `the ${stack}’s embeddings`;
     const said = `${name}: ${number(value)}`;
-    const says = `${name[0].toUpperCase()}${name.slice(1)}: ${number(value)} of the ${number(ends.at(-1))} between the two scores.`;
-    if (go) scene.button(rect, said, { go, says }, [said, `click to open ${where}`]);
+    const says = go && sayPart(found, side, name, tokens);
+    if (go) scene.button(rect, said, { go, says, part, rows: wrote }, [said, `click to open ${where}`]);
+    if (small) scene.spot(rect, said, [`${said}:`, small.join(", ")]);
     if (sum) scene.spot(rect, said, [said, "before rounding, the bars add up exactly"]);
     return rect;
   });
