@@ -52,7 +52,8 @@ class KernelRegression(Explorer):
     def build(self):
         self._keys, self._values = sample_points()
         self._grid = torch.linspace(LOW, HIGH, 181, dtype=torch.float64)
-        errors = {h / 100: self._fit(h / 100)[1] for h in range(10, 100)}
+        widths = [h / 100 for h in range(10, 100)]
+        errors = dict(zip(widths, self._errors(widths), strict=True))
         self._best = min(errors, key=errors.get)
         self._near = errors[self._best] + 0.01
         self._flat = [h for h, error in errors.items() if error < self._near]
@@ -63,18 +64,22 @@ class KernelRegression(Explorer):
         self._tried = {}  # the error by the width
 
     def _fit(self, width):
-        estimates, _ = kernel_regression(self._grid, self._keys, self._values, width)
-        return estimates, (estimates - true_curve(self._grid)).square().mean().sqrt().item()
+        """Estimate the whole curve, for a number or a Tensor of widths, (W, 1, 1): (W, T)."""
+        return kernel_regression(self._grid, self._keys, self._values, width)[0]
+
+    def _errors(self, widths):
+        """Return how far the curve of each of the `widths` typically is from the true one."""
+        estimates = self._fit(torch.tensor(widths, dtype=torch.float64)[:, None, None])
+        return (estimates - true_curve(self._grid)).square().mean(-1).sqrt().tolist()
 
     def compute(self):
         """Weigh the points for the query, and estimate the whole curve."""
         query = torch.tensor([self.query], dtype=torch.float64)
         estimate, weights = kernel_regression(query, self._keys, self._values, self.width)
-        estimates, error = self._fit(self.width)
-        if self.curve:
-            ends = {h: self._fit(h)[1] for h in (0.02, 5.0)}  # something to compare with
-            self._tried = {**ends, **self._tried, self.width: error}
-        effective = attention_entropy(weights).exp().item()
+        low, error, high = self._errors([0.02, self.width, 5.0])
+        if self.curve:  # with the ends, to have something to compare with
+            self._tried = {0.02: low, 5.0: high, **self._tried, self.width: error}
+        effective, estimates = attention_entropy(weights).exp().item(), self._fit(self.width)
         return {"weights": weights[0], "estimate": estimate.item(), "estimates": estimates,
                 "effective": effective, "error": error}  # fmt: skip
 
@@ -157,7 +162,7 @@ class KernelRegression(Explorer):
         sheet.text(336, 391, "h →", GREY, anchor="middle")
         if not so_far:
             logs = torch.linspace(*limits, 60).tolist()
-            plot.curve(logs, [self._fit(math.exp(one))[1] for one in logs], GREY, 1.5)
+            plot.curve(logs, self._errors([math.exp(one) for one in logs]), GREY, 1.5)
         for h, error in tried.items():
             size, ink = (8, PURPLE) if h == self.width else (4, INK)
             plot.dot(math.log(h), error, size, ink)
