@@ -161,6 +161,8 @@ def test_a_squeezed_context_keeps_its_largest_numbers_and_nothing_else():
     whole = w.numbers["last"]
     heights = {sheet.height for w.kept in (20, 5, 0) for sheet in w.draw()}
     assert len(heights) == 2  # the control stays where the hand is, however much is written
+    for kept in (0, 5):  # bars end where the dot has been: what lies beyond is to be found
+        assert f' width="{204 * (kept + 1) / 21:.1f}"' in rnn(kept=kept).draw()[1].to_svg()
     w.step = n = len(w.numbers["source"]) + 1
     assert "two last states, 10 numbers each, form the context: 0 of 20" in w.tell()[0]
     words = len(w.numbers["target"])
@@ -202,6 +204,8 @@ def test_the_right_translation_decides_what_is_kept_even_with_all_numbers():
         said = f"Your best: {best} numbers." if best < 128 else "Drag the dot:"
         said = said if right.index(True) < best else f"Found: {best} numbers keep every word"
         assert w.tell()[1].startswith(said if kept else "Nothing gets through:")
+    w.sentence = "elle dort ."
+    assert "il, elle: these texts only say “it”" in w.svg
     w.take({"sentence": "la femme voit le chat noir .", "kept": 128})
     assert w.tell()[1].startswith("Even all 128 lose “black”. How few")
     for w.kept, said in (53, "Your best: 53"), (128, "Fewer did better: with 53,"):

@@ -165,6 +165,7 @@ class RNNStepper(SentenceStepper):
         found["stays"] = {i: [i not in each["lost"] for each in traces] for i in words}
         found["right"] = [not each["lost"] and not each["new"] for each in traces]
         self._tried.add((self.sentence, self.kept))
+        found["seen"] = max(k for sentence, k in self._tried if sentence == self.sentence)
         fits = [k for k, right in enumerate(found["right"]) if right]
         found["best"] = next((k for k in fits if (self.sentence, k) in self._tried), None)
         found["rows"] = max(len(each["target"]) for each in traces)
@@ -315,16 +316,21 @@ class RNNStepper(SentenceStepper):
             sheet.text(322, 18, f"best: {found['best']}", GREEN, anchor="end", bold=True)
         sheet.text(LEFT - 18, 42, "should be", GREY, anchor="end")
         sheet.text(LEFT, 42, "blue: written, red: lost", GREY)
-        told = found["n_written"] == len(found["target"])
+        told, own_mistake = found["n_written"] == len(found["target"]), False
         for row, (i, stay) in enumerate(found["stays"].items()):
             y, lost = top + STRIP * row, told and i in found["lost"]
             own = len(stay) - [*stay[::-1], True].index(True)  # from there on it's the model's
             colour = (GREY if self.kept >= own else BAD) if lost else INK
             sheet.text(LEFT - 18, y + 17, found["whole"][i], colour, anchor="end", bold=lost)
-            fates = [*stay[:own], *[2] * (len(stay) - own)]
-            sheet.pixels(LEFT, y, RIGHT - LEFT, STRIP - 5, [fates], FATE, 0, 2)
-        if not all(stay[-1] for stay in found["stays"].values()):
-            sheet.text(322, low + 54, "grey: the model’s own mistake", GREY, anchor="end")
+            fates = [*stay[:own], *[2] * (len(stay) - own)][: found["seen"] + 1]
+            wide = (RIGHT - LEFT) * len(fates) / len(stay)  # what lies beyond is to be found
+            sheet.rect(LEFT, y, RIGHT - LEFT, STRIP - 5, PALE)
+            sheet.pixels(LEFT, y, wide, STRIP - 5, [fates], FATE, 0, 2)
+            own_mistake |= 2 in fates
+        notes = ["grey: the model’s own mistake"] * own_mistake
+        notes += ["il, elle: these texts only say “it”"] * ("it" in found["whole"])
+        for note in notes:
+            sheet.text(322, sheet.height + 22, note, GREY, anchor="end")
             sheet.height += 26
         for at, words in (LEFT, "0"), ((LEFT + RIGHT) / 2, "largest (±) first"), (RIGHT, size):
             sheet.text(at, low + 28, words, GREY, anchor="middle")
