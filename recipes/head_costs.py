@@ -20,7 +20,8 @@ def main():
     elsewhere = [widget.measure_costs() for widget in others]
     means = {name: round(sum(one[name] for one in elsewhere) / len(elsewhere), 5) for name in costs}
     found = {"pairs": fours[0], "loss": round(shown.numbers["loss"], 5), "costs": costs}
-    store("head_costs", {**found, "others": means}, indent=None)
+    n_others = len(CAPTIONS) - len(fours[0])
+    store("head_costs", {**found, "others": means, "n others": n_others}, indent=None)
 
 
 if __name__ == "__main__":

@@ -154,6 +154,8 @@ def test_it_says_where_the_head_silenced_last_looks(make, translator):
     assert widget.tell()[0] == said
     widget.alone = True
     assert "other captions: 0.03." in widget.svg
+    assert widget._n_others == len(CAPTIONS) - 4
+    assert "rise with all others on" in widget.svg
     shares = []
     for source, _ in CAPTIONS[:4]:
         ids = translator.encode([source])

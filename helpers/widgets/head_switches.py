@@ -78,7 +78,8 @@ class HeadSwitches(Explorer):
         longest, pad_id = max(map(len, rows)), translator.model.config.pad_id
         self._tgt_ids = torch.tensor([row + [pad_id] * (longest - len(row)) for row in rows])
         self._src_ids = translator.encode(self._sentences)
-        self._costs, self._others = None, {}  # with one head silent; on other sentences
+        # With one head silent; on so many other sentences.
+        self._costs, self._others, self._n_others = None, {}, 0
         self._whole = self._measure(())
         super().__init__(**state)
 
@@ -164,7 +165,7 @@ class HeadSwitches(Explorer):
             same = math.isclose(stored["loss"], self._whole[0], abs_tol=1e-3)
             known = same and stored["pairs"] == self._pairs
             self._costs = stored["costs"] if known else self.measure_costs()
-            self._others = stored["others"] if known else {}
+            self._others, self._n_others = stored["others"] if known else {}, stored["n others"]
         return self._costs
 
     def measure_costs(self):
@@ -238,6 +239,7 @@ class HeadSwitches(Explorer):
         for nats in (0, 0.5, 2, 8):  # a guess among 4,000 tokens costs 8.3; one head, a hundredth
             anchor = {0: "start", 8: "end"}.get(nats, "middle")
             sheet.text(scale[nats], 70, nats, GREY, anchor=anchor)
+        sheet.text((scale[2] + scale[8]) / 2, 70, "√ scale", GREY, anchor="middle")
         sheet.bar(0, 30, sheet.width, 22, scale[loss] / sheet.width, PURPLE, round=4)
         sheet.line(scale[whole], 26, scale[whole], 56, INK, 2.5)
 
@@ -255,13 +257,13 @@ class HeadSwitches(Explorer):
             for head in range(self._n_heads):
                 self._draw_head(sheet, f"{layer}.{head + 1}", 104 + CELL * head, y, top)
         y = sheet.height - 76
-        sheet.text(0, y, "number: rise in loss without it" if costs else "■ on", BLUE)
+        sheet.text(0, y, "number: rise with all others on" if costs else "■ on", BLUE)
         sheet.text(sheet.width - 4, y, "□ off", ORANGE, anchor="end", bold=True)
         told, other = "", self._others.get(self._latest) if costs else None
         if self._latest in self.silent:
             told = self.look(self._latest)
             if other is not None:
-                told += f" Cost on 16 other captions: {number(other)}."
+                told += f" Cost on {self._n_others} other captions: {number(other)}."
         for i, line in enumerate(wrap(told, MOST_LETTERS)):
             sheet.text(0, y + 26 + LINE * i, line)
         return sheet
