@@ -127,7 +127,7 @@ def draw_labels(title, labels, more="", lines=math.inf, **press):
     sheet.text(0, 18, title, INK, bold=True)
     # On a phone letters are larger beside what they stand on, by 14%.
     for i, (label, colour, marked, *struck) in enumerate(labels):
-        width, last = 1.14 * width_of(label) + 6, y == 30 + ROW * (lines - 1)
+        width, last = (1.22 if marked else 1.14) * width_of(label) + 6, y == 30 + ROW * (lines - 1)
         rest = sum(1.14 * width_of(each[0]) + 9 for each in labels[i:])
         if last and x + width > WIDTH - MORE and x + rest > WIDTH:
             more = f"… {len(labels) - i} more"
