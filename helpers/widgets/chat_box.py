@@ -140,7 +140,7 @@ class ChatBox(SentenceExplorer):
         elif not lines[0]:
             did = f"ends its answer at once instead of writing {before}"
         marks = [self._tried.get((one, self.template)) for one, _ in EXAMPLES.values()]
-        asked = "Press another “?”. Does that answer survive?"
+        asked = "Press this row’s other “?”: how many answers survive?"
         if all(marks):
             n = marks.count("✓")
             asked = f"{n} of the {len(marks)} examples survive{'s' * (n == 1)}."
@@ -186,7 +186,7 @@ class ChatBox(SentenceExplorer):
                 self._draw_place(sheet, x, TOP + ROW * row, name, message, template)
         sheet.text(0, sheet.height - 28, "✓ right answer, ✗ wrong answer", GREY)
         told = "Yours: = answer unchanged, ≠ changed"
-        told = told if self._own else "Type a message of your own above."
+        told = told if self._own else "Type your own message above, then Enter."
         sheet.text(0, sheet.height - 6, told, GREY)
         return sheet
 
@@ -202,9 +202,9 @@ class ChatBox(SentenceExplorer):
         on = name == self.numbers["name"] and template == self.template
         mark = self._tried.get((message, template), "?")
         colours = {"✓": GREEN, "=": GREEN, "?": GREY}
-        fill = BLUE if template == WHOLE else ORANGE
-        sheet.rect(x, y, CELL - 4, ROW - 4, fill if on else PALE, round=4)
-        colour = "white" if on else colours.get(mark, BAD)
+        colour = colours.get(mark, BAD)
+        sheet.rect(x, y, CELL - 4, ROW - 4, colour if on else PALE, round=4)
+        colour = "white" if on else colour
         sheet.text(x + CELL / 2 - 2, y + 25, mark, colour, anchor="middle", bold=mark != "?")
         words = {"✓": "right", "✗": "wrong", "=": "the same", "≠": "different", "?": "not tried"}
         label = f"{name}, {template}: {words[mark]}"

@@ -20,7 +20,6 @@ TREE, NODE = 34, 52  # pixels: top of the tree, and at most from one node to the
 PIECE, GAP = 78, 30  # pixels: a node's width, and its edges'
 HEIGHT = 360  # pixels, whatever the method
 METHODS = ("greedy", "sample", "beam")
-ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
 
 
 def dialled(logits, temperature, top_k, top_p):
@@ -177,15 +176,12 @@ class DecodingExplorer(TranslatedSentence):
         found, t = self.numbers, self.numbers["t"]
         word, sure = found["target"][t], share(found["sure"][t])
         other = next(one for one in found["candidates"] if one[0] != found["ids"][t])
-        rival = f"“{other[1]}” {number(other[2])}"
+        rival = f"“{other[1]}” {share(other[2])}"
         if found["columns"]:
             row = self._winner()[t]
             kept = [number(log_prob) for *_, log_prob in found["columns"][t]]
-            at = f"only {ORDINALS[row]}" if row else "in the lead"
             behind = f" against {kept[0]}" * (kept[row] != kept[0])
-            if row and not behind:
-                at = "level with the leader"
-            headline = f"Step {t + 1}: the eventual winner is {at}: "
+            headline = f"Step {t + 1}: the eventual winner is number {row + 1} of {len(kept)}, "
             headline += f"log-probability {kept[row]}{behind}."
         elif self.method == "sample" and t >= len(self.forced) and found["sure"][t] < 0.1:
             drawn = share(found["drawn"])
@@ -279,7 +275,7 @@ class DecodingExplorer(TranslatedSentence):
             if sampling:
                 sheet.rect(106, y + 1, 124 * chance, 12, GREY, opacity=0.55)
                 sheet.rect(106, y + 14, 124 * after, 13, colour)
-                words = f"{share(chance)} → {share(after)}"
+                words = f"{share(chance)} → {share(after) if after else 0}"
             else:
                 sheet.bar(106, y + 3, 170, 22, chance, colour)
                 words = share(chance, 3)
@@ -353,7 +349,8 @@ class DecodingExplorer(TranslatedSentence):
     def _draw_finished(self, sheet, y):
         """Write the finished sentences with their scores, the best first."""
         sheet.text(0, y, "Finished", INK, bold=True)
-        sheet.text(396, y, "log-prob. / penalty = score", GREY, anchor="end")
+        norm = f"log-prob. / ((5 + tokens)/6)^{number(self.length_penalty, 1)}"
+        sheet.text(396, y, norm, GREY, anchor="end")
         ranked = sorted(self.numbers["finished"], key=lambda one: -one.score)
         likeliest = max(ranked, key=lambda one: one.log_prob)  # `tell` names it
         listed = []

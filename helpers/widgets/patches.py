@@ -178,7 +178,7 @@ class PatchAttention(Explorer):
     layer = traitlets.Int(1, min=1, max=12).tag(state=True)
     head = traitlets.Int(AVERAGE, min=ROLLOUT).tag(state=True)
     token = traitlets.Int(0, min=0).tag(state=True)
-    every = traitlets.Bool(False).tag(state=True)
+    every = traitlets.Bool(True).tag(state=True)
 
     def __init__(self, wardrobe, pictures, **state):
         self.pictures, self._known = pictures, (None, None)

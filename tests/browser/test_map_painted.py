@@ -975,7 +975,9 @@ def test_in_jupyterlab_a_heads_matrix_and_a_scores_parts_are_sent_when_asked_for
     expect(page.locator(".mm-words")).to_contain_text("Press another key")
     open_(page, "^layer 1, self-attention: ")  # what wrote that part, and back
     expect_at(page, "Encoder layer 1", "Layer")
-    expect(page.locator(".mm-words")).to_contain_text(re.compile("(adds|takes) .* by which the score .* Framed: "))
+    expect(page.locator(".mm-words")).to_contain_text(
+        re.compile("(adds|takes) .* by which the score .* Framed: ")
+    )
     page.get_by_role("button", name="‹ Why this weight?").click()
     expect_at(page, "Why not “court”?")
     page.keyboard.press("Escape")

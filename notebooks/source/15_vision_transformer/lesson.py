@@ -465,8 +465,8 @@ that the model has learned anything about boots.""")
 
 # %% [markdown]
 # Are individual heads any different? Here is one of them. Each map shows how much weight every patch gets from the token
-# with the orange frame. The dots are 20 models with random weights, and the second map is their median. Try other heads,
-# or tick “All heads”. Where does training make a difference?
+# with the orange frame. The dots are 20 models with random weights, and the second map is their median. Press other heads
+# in the table. Where does training make a difference?
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 PatchAttention(wardrobe, clothes("test", 12), picture=9, layer=2, head=3)
