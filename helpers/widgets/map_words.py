@@ -153,11 +153,11 @@ def _neighbour(weights):
     ]
     most = max(near)
     verdicts = {
-        True: "That’s more than in any other head of this layer.",
-        False: f"One of the other heads reaches {percent(most[0])}. Press “Layer” to look for it.",
+        True: "No other head of this layer gives a neighbour as much.",
+        False: f"Another one gives a neighbour {percent(most[0])}. Press “Layer” to look for it.",
     }
     return [
-        f"In head {i}, the token {side} it gets {percent(share)} of a token’s weight, on average. "
+        f"Head {i} gives {percent(share)} of a token’s weight to the one {side} it, on average. "
         f"{verdicts[(share, side) == most]}"
         for i, (share, side) in enumerate(near, 1)
     ]

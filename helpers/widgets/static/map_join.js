@@ -133,7 +133,7 @@ export function joinScene(where, place, width, room, { asked, live }) {
     scene.grid([x, top, wide, high], weight, "The matrix W_O", (one, i, j) => [
       `${headOf(i)}: ${number(valueAt(one, i, j), 3)} × entry ${number(joined.data[i], 3)}`,
       `all of ${headOf(i)}: ${number(adds(Math.floor(i / each), j))}`,
-      `all heads: ${sumOf(j)} = ${number(sums.data[j])}`,
+      `all heads: ${sumOf(j)} ≈ ${number(sums.data[j])}`,
     ]);
     const cell = wide / weight.cols;
     const column = (p, j) => p.frame(x + j * cell - 1, top - 1, cell + 2, bottom - top + 24, p.theme.query);
