@@ -85,7 +85,7 @@ export class Bars {
 
   // What softmax and choice are set to; null where there is nothing to set.
   setDials() {
-    const { trace, model } = this.view;
+    const { trace, model, place } = this.view;
     // A loss takes p at temperature 1.
     const heats = trace.sums && !trace.scored;
     const temperature = trace.scored ? 1 : model.get("temperature");
@@ -93,10 +93,11 @@ export class Bars {
     this.heat.value = temperature;
     this.degrees.textContent = temperature.toFixed(1);
     this.warmth.hidden = !heats;
-    this.warmth.firstChild.textContent = this.view.place ? "Temperature" : "T";
+    this.warmth.firstChild.textContent = place ? "Temperature" : "T";
     const { chosen = [], written } = trace;
-    this.lot.hidden = !heats || !this.view.place || !trace.chooses;
-    this.undo.hidden = !chosen.length || !model.send || !(this.view.place || (this.view.rests && !trace.recurrent));
+    this.lot.hidden = !heats || !place || !trace.chooses;
+    this.undo.hidden =
+      !chosen.length || !model.send || !(place ? place.endsWith("output") : this.view.rests && !trace.recurrent);
     if (chosen.length) this.undo.textContent = `Undo “${shorten(written[chosen[chosen.length - 1]], 12)}”`;
     return trace.sums ? { temperature, choose: trace.chooses && Boolean(model.send) } : null;
   }
@@ -169,7 +170,7 @@ export class Bars {
       }),
     );
     // What would be cut is “…”.
-    for (const one of this.trail.querySelectorAll("button:not([aria-current])"))
+    for (const one of rows ? this.trail.querySelectorAll("button:not([aria-current])") : [])
       if (one.scrollWidth > one.clientWidth) Object.assign(one, { ariaLabel: one.title, textContent: "…" });
   }
 

@@ -52,30 +52,29 @@ export function headsScene(model, width, room, { asked }) {
     const title = kind === "cross-attention" ? KINDS[kind] : `${stack.title}: ${KINDS[kind].toLowerCase()}`;
     const free = block - ALL - 6;
     scene.label(fitting([title, KINDS[kind]], free / 1.1, 14), left, y + 11, { size: 14, weight: 650, most: free });
-    everyHead(scene, title, stack, kind, [left + block - ALL - 3, y - 2, ALL, 24]);
+    const [whole, x] = [headsOf(stack, kind), left + block - ALL - 3];
+    const does = isOff(whole) ? "all on" : "all off";
+    const turn = whole.map(([place]) => place);
+    scene.pill(does, x, y - 2, ALL, `${title}: switch ${does}`, { turn }, [title, `click to switch ${does}`]);
     const [layers, edge] = block > 380 ? ["Layer ", 54] : ["L", 20];
     const wide = (block - edge) / heads.length;
     const ours = lost.filter(({ place }) => place.includes(`/${kind}/`));
     scene.beat(`${title}. ${changes(ours)}`, [left, y, block, deep]);
-    stack.layers.forEach((parts, layer) => {
+    for (const [i, [place, { off }]] of whole.entries()) {
+      const [layer, head] = [Math.floor(i / heads.length), i % heads.length];
       const line = y + top + layer * high;
-      scene.note(`${layers}${layer + 1}`, left, line + high / 2);
-      parts
-        .find((one) => one.kind === kind)
-        .heads.forEach(({ off }, head) => {
-          const place = `${stack.name}/${layer}/${kind}/${head}`;
-          const one = ours.find((each) => each.place === place);
-          const said = `${stack.title} layer ${layer + 1}, ${KINDS[kind].toLowerCase()}, head ${head + 1}`;
-          cell(scene, place, said, off, one, [left + edge + head * wide, line, wide - 3, high - 3]);
-        });
-    });
+      if (!head) scene.note(`${layers}${layer + 1}`, left, line + high / 2);
+      const one = ours.find((each) => each.place === place);
+      const said = `${stack.title} layer ${layer + 1}, ${KINDS[kind].toLowerCase()}, head ${head + 1}`;
+      cell(scene, place, said, off, one, [left + edge + head * wide, line, wide - 3, high - 3]);
+    }
   });
   const below = first + deep * (columns > 1 ? 1 : all.length) + 8;
   if (columns > 1 && below < room)
     scene.note(`Translation: “${sentenceOf(model.written)}”`, 0, below, "left", width, 14);
   scene.height = columns > 1 ? room : below;
   const press = "Press heads to switch them off, and see what the others can’t make up for.";
-  const without = all.filter(({ stack, kind }) => headsOf(stack, kind).every(([, { off }]) => off));
+  const without = all.filter(({ stack, kind }) => isOff(headsOf(stack, kind)));
   const loses = without.map(({ stack, kind }) => LOSES[kind] || LOSES[stack.name]).join(" ");
   scene.hint = asked ? loses || changes(lost) : "The model reads its translation again without each head in turn …";
   if (asked && !lost.some(({ off }) => off)) scene.hint += ` ${press}`;
@@ -88,18 +87,7 @@ const headsOf = ({ name, layers }, kind) =>
     parts.find((one) => one.kind === kind).heads.map((one, head) => [`${name}/${layer}/${kind}/${head}`, one]),
   );
 
-// The button that switches off all heads of one kind, or on again.
-function everyHead(scene, title, stack, kind, rect) {
-  const heads = headsOf(stack, kind);
-  const words = heads.every(([, { off }]) => off) ? "all on" : "all off";
-  const [x, y, wide, high] = rect;
-  scene.paint((p) => {
-    p.box(x, y, wide, high, { fill: p.theme.paper, edge: p.theme.query, radius: 12 });
-    p.text(words, x + wide / 2, y + 12.5, { size: 12, weight: 600, align: "center", color: p.theme.query });
-  });
-  const tip = [title, `click to switch ${words}`];
-  scene.button(rect, `${title}: switch ${words}`, { turn: heads.map(([place]) => place) }, tip);
-}
+const isOff = (heads) => heads.every(([, { off }]) => off);
 
 // Beside heads that are off already, or alone.
 function changes(lost) {

@@ -58,6 +58,15 @@ export class Scene {
     this.targets.push({ rect, name, ...act, tip: () => tip });
   }
 
+  // The same in a frame of its own, with words on it.
+  pill(words, x, y, wide, name, act, tip) {
+    this.paint((p) => {
+      p.box(x, y, wide, 24, { fill: p.theme.paper, edge: p.theme.query, radius: 12 });
+      p.text(words, x + wide / 2, y + 12.5, { size: 12, weight: 600, align: "center", color: p.theme.query });
+    });
+    this.button([x - 1, y, wide, 24], name, act, tip);
+  }
+
   // A matrix on the page: its cells can be pointed at and walked through.
   grid(rect, one, name, tell, open = null, rows = one.rows) {
     this.targets.push({ rect, name, one, rows, cols: one.cols, grid: true, tell, open });

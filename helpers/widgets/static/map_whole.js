@@ -365,15 +365,8 @@ function memory(scene, model, m) {
 // What opens the table of all heads.
 function compares(scene, y) {
   const words = "Which heads matter?";
-  const wide = 1.1 * textWidth(words, 12) + 16;
-  scene.paint((p) => {
-    p.box(1, y, wide, 24, { fill: p.theme.paper, edge: p.theme.query, radius: 12 });
-    p.text(words, 9, y + 12.5, { size: 12, weight: 600, color: p.theme.query });
-  });
-  scene.button([0, y, wide, 24], "Which heads matter?", { go: "heads" }, [
-    "each head switched off by itself",
-    "click to compare them",
-  ]);
+  const tip = ["each head switched off by itself", "click to compare them"];
+  scene.pill(words, 1, y, 1.1 * textWidth(words, 12) + 16, words, { go: "heads" }, tip);
 }
 
 // The memory goes to the cross-attention of every decoder layer.
