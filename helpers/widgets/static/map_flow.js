@@ -85,14 +85,13 @@ export function wholeBeats(scene, model) {
       from = to;
     });
     if (i && encoder && !stack.answers) {
-      scene.beat(`${name}, ${parts.map(([[told]]) => told).join("; ")}.`, ...parts.map(([, rect]) => rect));
-      scene.beats.at(-1).halves = true;
+      const told = `${name}, ${parts.map(([[told]]) => told).join("; ")}.`;
+      scene.beat(told, ...parts.map(([, rect]) => rect)).halves = true;
       scene.moves(...parts.flatMap(([, , go], k) => go.map((work) => halfOf(work, k))));
     } else if (encoder || !i)
       for (const [[told, then], rect, go] of parts) {
         const first = `${name}, ${told}`;
-        scene.beat(`${first}${then}.`, rect);
-        scene.beats.at(-1).first = `${first}.`; // the answer is told when it comes
+        scene.beat(`${first}${then}.`, rect).first = `${first}.`; // the answer is told when it comes
         scene.moves(...go);
       }
     else scene.beat(`${name}: the same two steps, with weights of its own.`, ...parts.map(([, rect]) => rect));
@@ -103,8 +102,7 @@ export function wholeBeats(scene, model) {
   for (let row = model.given - 1; decoder && row < decoder.n; row++) {
     const rects = rowOfStack(scene, decoder, row);
     for (const words of encoder ? [writes(model, row)] : [mayFollow(model, row), follows(model, row)]) {
-      scene.beat(words, ...(encoder && row < model.given ? rects[rects.length - 1] : rects.flat()));
-      Object.assign(scene.beats[scene.beats.length - 1], {
+      Object.assign(scene.beat(words, ...(encoder && row < model.given ? rects.at(-1) : rects.flat())), {
         now: [scene.output, ...nextOf(scene, decoder, row)],
         follow: `decoder:${row}`,
       });
@@ -190,10 +188,8 @@ function decoderLayers(scene, { encoder, decoder, given }) {
     const shares = Array.from(rowOf(meanWeights(sublayers.find((one) => one.kind === "cross-attention")), row));
     return `“${encoder.tokens[shares.indexOf(Math.max(...shares))]}” (${percent(Math.max(...shares))})`;
   });
-  const go = (words, end, ...rects) => {
-    scene.beat(words, ...rects.flat());
-    Object.assign(scene.beats.at(-1), { follow: `decoder:${row}`, reach: layers[end].end });
-  };
+  const go = (words, end, ...rects) =>
+    Object.assign(scene.beat(words, ...rects.flat()), { follow: `decoder:${row}`, reach: layers[end].end });
   const does = `“${tokens[row]}” attends to itself, then takes most from ${most[0]}, then goes through feed-forward`;
   go(`Decoder layer 1: ${does}.`, 0, first, parts[0]);
   const later = most.slice(1).map((one, i) => `layer ${i + 2} takes most from ${one}`);

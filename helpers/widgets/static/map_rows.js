@@ -1,7 +1,7 @@
-// The map, the names of its rows. Where rows are too thin for a name each, the names of a few rows
-// share a line and are read like the sentence itself; none is left out.
+// The map, its names: of rows, and of a layer's parts. Where rows are too thin for a name each, the names of a
+// few rows share a line and are read like the sentence itself; none is left out.
 
-import { clamp, textWidth } from "./text.js";
+import { clamp, fitting, textWidth, wrapped } from "./text.js";
 
 // Height of a name of twelve pixels.
 const LINE = 11.5;
@@ -97,3 +97,61 @@ export function nameColumns(scene, tokens, x, base, cell, { level = 46, size = 1
 }
 export const columnTurn = (cell) => (cell >= 46 ? 0 : cell >= 14 ? Math.PI / 3.2 : Math.PI / 2);
 export const columnLevels = (cell) => (cell < 11 ? 2 : 1);
+
+// Every part's whole name if they all fit below the layer, else shorter ones, the same everywhere.
+const NAMES = {
+  "self-attention": ["self-attention", "self-attention", "self-attention", "self-|attention", "self-attention"],
+  "masked-self-attention": ["masked self-attention", "masked", "masked", "masked", "masked"],
+  "cross-attention": ["cross-attention", "cross", "cross", "cross", "cross"],
+  // On two lines; in the end on lines of its own, or left to the pointer.
+  "feed-forward": ["feed-forward", "feed-forward", "feed-|forward", "feed-|forward", ""],
+};
+
+// `lines`: how many of them there is room for.
+export function namesBelow(scene, sublayers, y, [from, to], lines, first, room) {
+  const whole = textWidth("feed-forward", 12) <= to - from + 2 ? ["feed-forward"] : ["feed-", "forward"];
+  for (const size of lines > 2 ? [0] : [0, 1, 2, 3, 4]) {
+    const words = sublayers
+      .map(({ kind, box }) => {
+        const lines = NAMES[kind][size].split("|");
+        const wide = Math.max(...lines.map((line) => textWidth(line, 12)));
+        const middle = box[0] + box[2] / 2;
+        return { lines, wide, x: middle - wide / 2, middle, reach: Math.max(14, box[2] / 2) };
+      })
+      .filter(({ wide }) => wide);
+    // As near to their parts' middles as they come without touching, or leaving the layer.
+    words.reduce((end, one) => (one.x = Math.max(one.x, end)) + one.wide + 8, from);
+    words.reduceRight((end, one) => (one.x = Math.min(one.x, end - one.wide)) - 8, to);
+    // Under its own part, or a shorter name.
+    const astray = ({ x, wide, middle, reach }) => Math.abs(x + wide / 2 - middle) > reach;
+    if (words[0].x < from || (size < 2 && words.some(astray))) continue;
+    const below = Math.max(...words.map((one) => one.lines.length));
+    const { x: end, wide: last } = words.at(-1);
+    // Beginning beside the other names, where there's room, it isn't taken for one of theirs.
+    const least = end + last + 6 + textWidth("feed-", 12);
+    const beside = below < lines && least <= to + 2;
+    const network = beside ? ["feed-", "forward"] : whole;
+    if (size > 3 && (beside || below + network.length <= lines))
+      network.forEach((line, i) => {
+        const down = beside ? y : y + 5 + 8 * below;
+        scene.label(line, beside ? (least + to + 2) / 2 : to + 2, down + 12 * i, {
+          size: 12,
+          color: "muted",
+          align: "right",
+        });
+      });
+    return words.forEach(({ lines, wide, x }) =>
+      lines.forEach((line, i) => {
+        scene.note(line, x + wide / 2, y + 12 * i - 4 * (below - 1), "center");
+      }),
+    );
+  }
+  // Of a layer with a single attention one phrase says what it does; once, where it is too wide.
+  const phrase = sublayers.map(({ kind }) => kind.replace("masked-self-", "masked ")).join(", ");
+  const phrases = wrapped(phrase, to - from - 8, 12);
+  if (phrases.some((line) => textWidth(line, 12) > to - from)) {
+    const all = [`each layer: ${phrase}`, phrase, phrase.replaceAll(/.attention/g, "")];
+    return void (first && scene.note(fitting(all, room, 12), from, y));
+  }
+  phrases.forEach((line, i) => scene.note(line, (from + to) / 2, y - 4 + 12 * i, "center"));
+}

@@ -97,7 +97,7 @@ export class Scene {
 
   // One moment of playing: what it says, and what it reveals from left to right.
   beat(words, ...rects) {
-    this.beats.push({ words, rects, moves: [] });
+    return this.beats[this.beats.push({ words, rects, moves: [] }) - 1];
   }
 
   // What moves while the last beat is shown: works of map_moves.js, all at once.

@@ -7,8 +7,8 @@ import { wholeBeats } from "./map_flow.js";
 import { KINDS } from "./map_trace.js";
 import { path } from "./map_paint.js";
 import { patchRow, picture, verdicts } from "./map_patches.js";
-import { LEAST, brackets, namePlaces, namesWidth, perLine } from "./map_rows.js";
-import { clamp, fitting, marksIn, textWidth, uncapped, wrapped } from "./text.js";
+import { LEAST, brackets, namePlaces, namesBelow, namesWidth, perLine } from "./map_rows.js";
+import { clamp, marksIn, textWidth, uncapped } from "./text.js";
 
 // Room for a line of words above a stack.
 export const HEAD = 22;
@@ -284,54 +284,6 @@ function layerBox(scene, model, stack, sublayers, i, m, rows) {
   const said = ["After", "after"].map((word) => `${word} ${uncapped(name)}`);
   scene.vectors([sublayers.out, top, exit, rows * m.pitch], after, stack.tokens, said, () => go, rows);
   scene.part("add-and-norm", sublayers.out, top, exit, rows * m.pitch);
-}
-
-// Every part's whole name if they all fit below the layer, else shorter ones, the same everywhere.
-const NAMES = {
-  "self-attention": ["self-attention", "self-attention", "self-attention", "self-|attention", "self-attention"],
-  "masked-self-attention": ["masked self-attention", "masked", "masked", "masked", "masked"],
-  "cross-attention": ["cross-attention", "cross", "cross", "cross", "cross"],
-  // On two lines; in the end on lines of its own, or left to the pointer.
-  "feed-forward": ["feed-forward", "feed-forward", "feed-|forward", "feed-|forward", ""],
-};
-
-// `lines`: how many of them there is room for.
-function namesBelow(scene, sublayers, y, [from, to], lines, first, room) {
-  const network = textWidth("feed-forward", 12) <= to - from + 2 ? ["feed-forward"] : ["feed-", "forward"];
-  for (const size of lines > 2 ? [0] : [0, 1, 2, 3, 4]) {
-    const words = sublayers
-      .map(({ kind, box }) => {
-        const lines = NAMES[kind][size].split("|");
-        const wide = Math.max(...lines.map((line) => textWidth(line, 12)));
-        const middle = box[0] + box[2] / 2;
-        return { lines, wide, x: middle - wide / 2, middle, reach: Math.max(14, box[2] / 2) };
-      })
-      .filter(({ wide }) => wide);
-    // As near to their parts' middles as they come without touching, or leaving the layer.
-    words.reduce((end, one) => (one.x = Math.max(one.x, end)) + one.wide + 8, from);
-    words.reduceRight((end, one) => (one.x = Math.min(one.x, end - one.wide)) - 8, to);
-    // Under its own part, or a shorter name.
-    const astray = ({ x, wide, middle, reach }) => Math.abs(x + wide / 2 - middle) > reach;
-    if (words[0].x < from || (size < 2 && words.some(astray))) continue;
-    const below = Math.max(...words.map((one) => one.lines.length));
-    if (size > 3 && below + network.length <= lines)
-      network.forEach((line, i) => {
-        scene.label(line, to + 2, y + 5 + 8 * below + 12 * i, { size: 12, color: "muted", align: "right" });
-      });
-    return words.forEach(({ lines, wide, x }) =>
-      lines.forEach((line, i) => {
-        scene.note(line, x + wide / 2, y + 12 * i - 4 * (below - 1), "center");
-      }),
-    );
-  }
-  // Of a layer with a single attention one phrase says what it does; once, where it is too wide.
-  const phrase = sublayers.map(({ kind }) => kind.replace("masked-self-", "masked ")).join(", ");
-  const phrases = wrapped(phrase, to - from - 8, 12);
-  if (phrases.some((line) => textWidth(line, 12) > to - from)) {
-    const all = [`each layer: ${phrase}`, phrase, phrase.replaceAll(/.attention/g, "")];
-    return void (first && scene.note(fitting(all, room, 12), from, y));
-  }
-  phrases.forEach((line, i) => scene.note(line, (from + to) / 2, y - 4 + 12 * i, "center"));
 }
 
 // A thin line across all rows: here the sublayer's output is added to the residual stream.
