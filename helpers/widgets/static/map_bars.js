@@ -158,7 +158,7 @@ export class Bars {
     // Where there is little room, what the place lies in is named in short.
     const rows = view.root.classList.contains("mm-rows");
     const short = (words) => (rows ? words.replace(/^.*(layer|head)/, (_, what) => title(what)) : words);
-    const key = `${steps.map(({ words }) => words).join("›")}${rows}${view.root.clientWidth}`;
+    const key = `${steps.map(({ words }) => words).join("›")}${rows}${view.scene.width}`;
     if (key === this.trailed) return;
     this.trailed = key;
     this.trail.replaceChildren(
