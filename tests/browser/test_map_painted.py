@@ -914,15 +914,24 @@ def test_in_jupyterlab_the_map_takes_another_sentence(open_notebook):
     field.click()
     field.press("Escape")
     expect(page.locator(".mm-words")).to_contain_text("Translation: “")
+    page.evaluate(
+        """const words = document.querySelector('.mm-words');
+        window.all = '';
+        new MutationObserver(() => { all += words.textContent; })
+          .observe(words, { subtree: true, childList: true });"""
+    )
+    page.emulate_media(reduced_motion="reduce")
+    enter(field, "Un chat court.")
+    expect(page.locator(".mm-words")).to_contain_text("Translation: “A cat")
+    assert "The encoder reads" not in page.evaluate("all")  # nothing moves
+    page.emulate_media(reduced_motion="no-preference")
     field.fill("Un chat dort.")
     page.get_by_role("button", name="Translate").click()
     expect(source).to_have_count(5)
     # It passes through once, then all of it is there; a key ends that sooner.
-    for told in ("The encoder reads the sentence", "one token after the other: “A cat"):
-        page.wait_for_function(
-            "told => document.querySelector('.mm-words').textContent.includes(told)", arg=told
-        )
-    expect(page.locator(".mm-words")).to_contain_text("Translation: “A cat")
+    expect(page.locator(".mm-words")).to_contain_text("Translation: “A cat sleeps")
+    for words in ("The encoder reads the sentence", "one token after the other: “A cat"):
+        assert words in page.evaluate("all")
     expect(page.get_by_role("button", name="Target token 3: cat")).to_have_count(1)
     open_(page, "^Another sentence")  # no French is needed
     expect(page.locator(".mm-words")).to_contain_text("The encoder reads the sentence")
@@ -1270,7 +1279,8 @@ def test_where_it_is_narrow_picture_words_and_buttons_are_in_view_together(offli
         const box = row.getBoundingClientRect();
         return box.top < top + height && box.bottom > top;
     }"""
-    page.wait_for_function(seen, arg=[frame["y"], frame["height"]])
+    last = seen.replace("layer 2", "layer 3")
+    page.wait_for_function(last, arg=[frame["y"], frame["height"]])
     page.get_by_label("Step of the computation").fill("0")
     page.wait_for_function("document.querySelector('.mm-frame').scrollTop < 60")
     # On a phone a small picture of the whole frames what is in view, and a press goes elsewhere.
@@ -1307,7 +1317,7 @@ def test_where_it_is_narrow_picture_words_and_buttons_are_in_view_together(offli
     page.get_by_role("button", name="Take the tour").click()
     page.wait_for_function(seen.replace("layer 2", "layer 1"), arg=[frame["y"], frame["height"]])
     page.get_by_role("button", name="Next", exact=True).click()  # it tells of the last layer
-    page.wait_for_function(seen.replace("layer 2", "layer 3"), arg=[frame["y"], frame["height"]])
+    page.wait_for_function(last, arg=[frame["y"], frame["height"]])
     panel = page.locator(".mm-frame").bounding_box()
     assert in_colour(page, panel, "#b25a06") > 50  # what the memory gives, and its token's name
     page.get_by_role("button", name="Next", exact=True).click()
