@@ -484,7 +484,7 @@ def test_the_ward_round_shows_a_symptom_counts_looks_and_judges_each_guess():
     assert all(name.endswith("” ✓") for name, _ in widget._shown["controls"][0]["options"])
     widget.patient = "C"  # who was found stays found, until that patient starts again
     assert "Found with" in widget.tell()[2]
-    widget.controls["Same patient again"].click()
+    widget.controls["Patient again"].click()
     assert ">0 looks<" in widget.svg
     widget.patient = "A"
     assert {"patient": "C"} in clicks(widget)  # the next that isn't found

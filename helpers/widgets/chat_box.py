@@ -185,8 +185,8 @@ class ChatBox(SentenceExplorer):
             for row, template in enumerate(TEMPLATES if message else ()):
                 self._draw_place(sheet, x, TOP + ROW * row, name, message, template)
         sheet.text(0, sheet.height - 28, "✓ right answer, ✗ wrong answer", GREY)
-        told = "Yours: = answer unchanged, ≠ changed"
-        told = told if self._own else "Type your own message above, then Enter."
+        asked = "Type your own message above, then Enter."
+        told = "Yours: = answer unchanged, ≠ changed" if self._own else asked
         sheet.text(0, sheet.height - 6, told, GREY)
         return sheet
 

@@ -200,9 +200,7 @@ class DecodingExplorer(TranslatedSentence):
             asked = f"Press “{other[1]}” in the list. How does the sentence go on then?"
         if self.method == "sample" and self.temperature > 1 and self.top_p == 1 and not self.top_k:
             warm = number(self.temperature, 1)
-            asked = (
-                f"At temperature {warm}, unlikely tokens are drawn too. Lower it, or lower top-p."
-            )
+            asked = f"At temperature {warm}, unlikely tokens are drawn. Lower it, or lower top-p."
         best = max(found["finished"], key=lambda one: one.log_prob, default=None)
         if best and best is not found["finished"][0]:
             other = self._translator.tokenizer.decode(best.ids)
@@ -229,16 +227,14 @@ class DecodingExplorer(TranslatedSentence):
         weights = found["cross"][found["t"]].tolist()
         sheet.text(0, 18, "Attends to", INK, bold=True)
         sheet.text(396, 18, "last layer, mean of heads", GREY, anchor="end")
-        bottom = 0
-        for (x, y, wide), word, weight in zip(flow(found["source"], 28), found["source"], weights,
-                                              strict=True):  # fmt: skip
+        places = list(flow(found["source"], 28))
+        for (x, y, wide), word, weight in zip(places, found["source"], weights, strict=True):
             sheet.rect(x, y, wide, 30, shade(WEIGHTS, weight), RULE, round=4)
             sheet.text(x + wide / 2, y + 21, word, ink_on(weight), anchor="middle")
-            bottom = y + 30
-        return bottom
+        return places[-1][1] + 30
 
     def _draw_written(self, sheet, y):
-        """Write the translation, each token over a bar of how sure the model was."""
+        """Write the translation, each token in a box as full as the model was sure."""
         found = self.numbers
         sheet.text(0, y, "Writes", PURPLE, bold=True)
         note = ("⚑ chosen by you", ORANGE) if found["by hand"] else ("the fuller, the surer", GREY)
@@ -247,14 +243,11 @@ class DecodingExplorer(TranslatedSentence):
         for i, ((x, top, wide), word) in enumerate(zip(places, found["target"], strict=True)):
             there, now = i <= found["t"], i == found["t"]
             colour = ORANGE if i in found["by hand"] else PURPLE
-            sure = (
-                28 * found["sure"][i]
-            )  # as in a glass: so that wide words compare with short ones
+            ink, frame, fill = (INK, colour, colour) if there else (GREY, RULE, GREY)
+            sure = 28 * found["sure"][i]  # as in a glass: a wide word compares with a short one
             sheet.rect(x, top, wide, 28, PALE, round=4)
-            sheet.rect(x, top + 28 - sure, wide, sure, colour if there else GREY, opacity=0.4)
-            frame = colour if there else RULE
+            sheet.rect(x, top + 28 - sure, wide, sure, fill, opacity=0.4)
             sheet.rect(x, top, wide, 28, stroke=frame, line=3.5 if now else 1.5, round=4)
-            ink = INK if there else GREY
             sheet.text(x + wide / 2, top + 20, word, ink, anchor="middle", bold=now)
             label = f"Go to step {i + 1}, probability {share(found['sure'][i])}"
             sheet.target(x, top, wide, 30, label, step=i + 1)

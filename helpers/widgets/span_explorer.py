@@ -100,14 +100,7 @@ class SpanExplorer(Explorer):
         return self.text[offsets[span[0]][0] : offsets[span[1]][1]]
 
     def describe(self):
-        found = self.numbers
-        start, end = (found["window"].tokens[place] for place in found["chosen"])
-        words = self.words_of(found["chosen"])
-        answer = f"the span is “{words}”" if words else "the end comes before the start: no span"
-        return (
-            f"All spans of the text, rows by start and columns by end, coloured by probability. "
-            f"Start “{start}”, end “{end}”: {answer}."
-        )
+        return f"All spans, rows by start, columns by end, by probability. {' '.join(self.tell())}"
 
     def tell(self):
         """Say what the model answers, which span is marked, and what to try."""
@@ -159,11 +152,9 @@ class SpanExplorer(Explorer):
         sheet.line(LEFT, y + cell / 2, x, y + cell / 2, PURPLE, 1.5, "3 3")
         sheet.line(x + cell / 2, UP, x + cell / 2, y, PURPLE, 1.5, "3 3")
         sheet.rect(x - 3, y - 3, cell + 6, cell + 6, stroke=PURPLE, line=3)
-        ends = (cell / 2, MAP - cell / 2), (0, n - 1)
-        down, across = (
-            track(axis, trait, [corner + along for along in ends[0]], ends[1], now, step=1)
-            for axis, trait, corner, now in (("y", "start", UP, start), ("x", "end", LEFT, end))
-        )
+        near, far = cell / 2, MAP - cell / 2
+        down = track("y", "start", (UP + near, UP + far), (0, n - 1), start, step=1)
+        across = track("x", "end", (LEFT + near, LEFT + far), (0, n - 1), end, step=1)
         value = self.words_of((start, end)) or "no span"
         sheet.handle(LEFT, UP, MAP, MAP, "The marked span", value, across, down, apart=False)
         self._draw_scale(sheet, UP + MAP + 6)
@@ -174,20 +165,18 @@ class SpanExplorer(Explorer):
         found, (start, end) = self.numbers, self.numbers["chosen"]
         sheet.rect(LEFT - BAR, UP, BAR - 2, MAP, PALE)
         sheet.rect(LEFT, UP - BAR, MAP, BAR - 2, PALE)
-        for i in range(len(found["names"])):
+        every = -int(-ROOM // cell)  # names, counted from the marked cell: as there is room
+        for i, token in enumerate(found["names"]):
             down, across = ((BAR - 2) * found[name][i].item() for name in ("start", "end"))
             sheet.rect(LEFT - 2 - down, UP + cell * i + 1, down, cell - 2, BLUE)
             sheet.rect(LEFT + cell * i + 1, UP - 2 - across, cell - 2, across, ORANGE)
-        every = -int(-ROOM // cell)  # names, counted from the marked cell: as there is room
-        for i, token in enumerate(found["names"]):
-            sides = (token, 0, i - start, BLUE), (token, 90, i - end, ORANGE)
-            for name, turn, off, ink in sides:
-                along, on = cell * (i + 0.5) + 6, not off
-                place = (LEFT + along, UP - BAR - 4) if turn else (LEFT - BAR - 6, UP + along)
+            along = cell * (i + 0.5) + 6
+            rows = LEFT - BAR - 6, UP + along, i - start, BLUE, "end", 0
+            columns = LEFT + along, UP - BAR - 4, i - end, ORANGE, "start", 90
+            for x, y, off, ink, anchor, turn in (rows, columns):
                 if off % every == 0:
-                    anchor = "start" if turn else "end"
-                    ink = ink if on else GREY
-                    sheet.text(*place, name, ink, 16, anchor, on, turn, off % (2 * every))
+                    how = (GREY if off else ink), 16, anchor, not off, turn, off % (2 * every)
+                    sheet.text(x, y, token, *how)
 
     def _draw_scale(self, sheet, y):
         """Say what the colours mean: how likely a span is, or why it is none."""
@@ -213,9 +202,10 @@ class SpanExplorer(Explorer):
             sheet.text(x, 18, f"▮ {name} alone: {share(found[name][place])}", ink, bold=True)
         tokens, y = found["window"].tokens, 0
         for place, (x, y, wide) in enumerate(flow(tokens, 32, WIDE, 32)):
-            sheet.rect(x, y, wide, 26, PALE, round=3)
-            if first <= place <= last:
-                sheet.rect(x, y, wide, 26, PURPLE, round=3, opacity=0.35)
+            within = first <= place <= last
+            sheet.rect(
+                x, y, wide, 26, PURPLE if within else PALE, round=3, opacity=1 - 0.65 * within
+            )
             for mine, ink, inside in (first, BLUE, 1), (last, ORANGE, 3 * (first == last) + 1):
                 if place == mine:
                     size = wide - 2 * inside, 26 - 2 * inside
@@ -231,9 +221,8 @@ class SpanExplorer(Explorer):
         found = self.numbers
         every = [(found["shares"][span].item(), span) for span in found["spans"]]
         every = sorted([*every, (found["none"], None)], key=lambda one: -one[0])
-        top = y - ROW
-        for part, span in every:
-            top += ROW
+        for i, (part, span) in enumerate(every):
+            top = y + ROW * i
             words = self.words_of(span) if span else NOWHERE
             head, tail = words[:15].rpartition(" ")[0], words[-15:].partition(" ")[2]
             shown = words if len(words) <= 28 else f"{head or words[:13]} … {tail or words[-13:]}"

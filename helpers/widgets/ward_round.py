@@ -109,7 +109,7 @@ class WardRound(Explorer):
     def build(self):
         self.observe(self._open, names="patient")
         self.choice("patient", "Patient", ())
-        self.button("Same patient again", self._again)
+        self.button("Patient again", self._again)
 
     def forget(self):
         self._notes = {letter: (set(), []) for letter in LETTERS}  # views and guesses
