@@ -38,7 +38,8 @@ const rectsOf = (view, part) =>
 // a step of the tour speaks of.
 function marksOf(view) {
   const { scene, model, fresh } = view;
-  const rects = model.get("yours").flatMap((part) => rectsOf(view, part));
+  const all = (part) => (part === "multi-head" ? scene.parts[part] : rectsOf(view, part));
+  const rects = model.get("yours").flatMap(all);
   const start = scene.parts.verdicts?.[0] || scene.start;
   const framed = fresh && start ? [[start, "query"]] : [];
   for (const tile of framedOf(view) || []) framed.push([tile, "key"]);

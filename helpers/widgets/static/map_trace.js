@@ -302,7 +302,7 @@ export function trail(text, model) {
   const inLayer = {
     norm: ({ kind }) => `Layer norm ${model.normFirst ? "before" : "after"} ${KINDS[kind].toLowerCase()}`,
     neuron: ({ hidden }) => `Feed-forward, neuron ${entryOf(hidden, place.col) + 1}`,
-    join: ({ kind }) => `${KINDS[kind]}: heads joined, then W_O`,
+    join: ({ kind }) => `${KINDS[kind]}: joined, then W_O`,
   }[place.inside];
   if (inLayer) return [...steps, { place: text, words: inLayer(place.sublayer) }];
   if (place.depth > 1)

@@ -1,6 +1,6 @@
 // The map without a head: what switches it off, and what the translation was and has become.
 
-import { make } from "./page.js";
+import { lowered, make } from "./page.js";
 import { percent } from "./map_scene.js";
 import { readPlace, sentenceOf, trail } from "./map_trace.js";
 
@@ -50,8 +50,8 @@ export function withoutOf(view) {
     const [was, is, says] = compared(trace);
     const differ = was[1] || is[1];
     const lines = differ ? [line("All heads: ", was), line("Without: ", is, says)] : [make("p", {}, says)];
-    const next = place ? [view.scene.hint] : ["Switch off another head as well. ", compare];
-    const hint = make("p", { class: "mm-next", title: next[0] }, ...next);
+    const next = place ? lowered(view.scene.hint) : ["Switch off another head as well. ", compare];
+    const hint = make("p", { class: "mm-next", title: place ? view.scene.hint : next[0] }, ...next);
     strip.replaceChildren(make("p", {}, name, back), ...(trace.chosen.length ? [] : lines), hint);
   };
   return { turn, strip, show };
