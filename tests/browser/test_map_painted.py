@@ -879,7 +879,7 @@ model_map(load_wardrobe().trace(image[0], Pictures(image, label)), tour="15", st
             "had 20% of the class token’s weight in the last layer (the most",
         ),
         ("Bluest", "These 2 patches"),
-        ("Put all back", "All patches are read again."),
+        ("Put back", "All patches are read again."),
         ("Follow", "or on a patch to follow it"),
         ("Patch 4,2", "Blue on the picture shows where “4,2”"),
     ]

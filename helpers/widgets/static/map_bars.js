@@ -282,7 +282,11 @@ export class Bars {
     if (stop >= 0 && scene.slot && place && this.view.trace.shown !== 1) words = heatedWords(this.view);
     if (this.view.said) words = this.view.said;
     const [span] = this.words.children;
-    if (this.told !== words) span.replaceChildren(...lowered(words));
+    // “T-shirt” isn't broken at its hyphen.
+    const parts = words
+      .split(/\b(\p{L}-\p{L}+)/u)
+      .flatMap((part, i) => (i % 2 ? make("span", {}, part) : lowered(part)));
+    if (this.told !== words) span.replaceChildren(...parts);
     this.told = words;
     this.without.show(!plays && stop < 0 && !this.view.said && !(follow && !place));
     span.hidden = !this.without.strip.hidden;

@@ -39,7 +39,7 @@ export const choosing = {
     if (this.trace.image) return this.hear(this.judged(this.trace.reads));
     this.say(`Now the model reads: ${sentence}`);
     const { stacks, encoder, decoder } = this.trace;
-    const remark = remarkOn(sentence, stacks?.[0].tokens || []);
+    const remark = remarkOn(sentence, stacks[0]?.tokens || []);
     this.hear(remark);
     // What has to be read stands still.
     if (!remark && encoder && decoder && this.model.get("here") !== "loss") this.flow();

@@ -35,7 +35,7 @@ export function leavingOf(view) {
     const shares = rowOf(mean, 0).slice(1);
     view.leave(1 + shares.indexOf(Math.max(...shares)));
   });
-  const back = button("Put all back", () => view.rewrite({ left_out: [] }, "The model is reading the picture …"));
+  const back = button("Put back", () => view.rewrite({ left_out: [] }, "The model is reading the picture …"));
   const about = { class: "mm-modes", role: "group", "aria-label": "What a press on a patch does" };
   const either = make("div", about, ...modes);
   const leaving = make("div", { class: "mm-leaving" }, either, bluest, back);

@@ -175,8 +175,10 @@ function outcome(scene, { head, query, key, keys, stack }, place, dot, names, g,
   // Where there is little room, they begin at the left edge.
   const fits = steps.every((words) => 1.12 * textWidth(words, 16) < g.w / 3 - 6);
   const [from, each] = fits ? [g.left, g.w / 3] : [4, (g.width - 8) / 3];
-  const style = { size: fits ? 16 : 13, weight: 650, most: stacked ? g.w : each - 6 };
-  const at = (i) => (stacked ? [g.left, line + 18 * i] : [from + i * each, line]);
+  // Below each other they are never cut.
+  const start = clamp(g.width - 4 - 1.12 * Math.max(...steps.map((words) => textWidth(words, 13))), 4, g.left);
+  const style = { size: fits ? 16 : 13, weight: 650, most: stacked ? g.width - start : each - 6 };
+  const at = (i) => (stacked ? [start, line + 18 * i] : [from + i * each, line]);
   scene.paint((p) =>
     steps.forEach((words, i) => p.text(words, ...at(i), { ...style, color: i ? p.theme.query : p.theme.ink })),
   );

@@ -11,6 +11,7 @@ export function picture(scene, { choices, reads, opened, leaves }, stack, top, {
   const { image, layers } = stack;
   const { along } = image;
   scene.picture = [0, top, side];
+  if (narrow) scene.fold = stack.blocks[0].top - 24; // no heading is cut through
   scene.paint((p) => heat(p, scene.picture, stack, null, 0));
   const [cols, gap, left, down, room] = narrow
     ? [2, 5, side + 10, 0, scene.width - side - 12]

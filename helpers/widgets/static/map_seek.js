@@ -72,6 +72,7 @@ export const seeking = {
 
   // Of what is lit for these parts, that in the layers, where it lies a screen away: the decoder's if it's theirs.
   built(lit, parts) {
+    if (this.trace.recurrent) return lit || [];
     const stack = /masked|cross/.test(parts) ? this.trace.decoder : /add/.test(parts) && this.trace.stacks[0];
     const from = stack ? stack.blocks[1].top - 30 : 0;
     return lit?.filter(([, y]) => y > from) || [];

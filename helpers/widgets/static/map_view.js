@@ -256,12 +256,13 @@ class MapView {
     this.side = this.came = "";
     this.bars.left = -1; // only a click on the picture leaves a tour half-way
     const step = this.tour[stop] || { stop: -1 };
-    const { text, parts, habit, answer, losses, back, plays, leaves, ...state } = step;
+    const { text, parts, habit, answer, losses, back, plays, leaves, forgets, ...state } = step;
     const { written = this.before ?? this.model.get("written") } = state;
     // Without a kernel there's no matrix to show, but what it makes.
     if (!this.model.send && state.place) state.place = state.place.replace(/[/][qkv][/]\d+$/, "");
     this.set({ place: "", follow: "", beat: -1, everything: true, temperature: 1, stop, ...state, written });
     this.leaves = leaves;
+    if (forgets) this.trace.opened = this.opened = new Set([this.trace.reads]);
     if (!text) return this.bring();
     if (back) this.flowBack();
     if (state.place && state.beat >= 0) this.run(state.beat, state.beat, stop); // it moves, once
@@ -311,7 +312,7 @@ class MapView {
     const high = window.innerHeight - (this.scores ? (width < NARROW ? 90 : 44) : 0);
     const free = high - (width >= NARROW ? 290 : trace.encoder && trace.decoder ? 414 : 442);
     const even = rows ? Math.max(high - 366, Math.min(410, free)) : high - 340;
-    const room = width < NARROW ? ROOM - (trace.recurrent ? 34 : 30) : clamp(even, rows ? 240 : ROOM, 640);
+    const room = width < NARROW ? ROOM - (trace.recurrent ? 56 : 30) : clamp(even, rows ? 240 : ROOM, 640);
     const { current } = this;
     // Every depth is as high as the whole model, so that the page stays where it is.
     if (this.measured !== `${width} ${room}`) {
