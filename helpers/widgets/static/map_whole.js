@@ -111,9 +111,12 @@ export function wholeScene(model, width, room, rows, { spare, small, turns, ...t
   // All layers are named the same way.
   const all = model.stacks.flatMap(({ layers }) => layers);
   const size = all.some(({ named }) => textWidth("Layer 1", 13) + 8 > named.room) ? 12 : 13;
-  scene.short = all.some(({ named }) => textWidth("Layer 1", size) + 6 > named.room);
-  for (const { named } of all)
-    scene.label(`${scene.short ? "L" : "Layer "}${named.i + 1}`, named.x, named.y, { size, color: "muted" });
+  const over = ({ room }) => Math.max(0, textWidth("Layer 1", size) + 6 - room);
+  scene.short = all.some(({ named }) => over(named) > named.before);
+  for (const { named } of all) {
+    const x = named.x - (scene.short ? 0 : over(named));
+    scene.label(`${scene.short ? "L" : "Layer "}${named.i + 1}`, x, named.y, { size, color: "muted" });
+  }
   wholeBeats(scene, model);
   const below = Math.max(scene.height, room - m.key.height);
   scene.labels.push((p) => m.key.draw(p, below));
@@ -275,9 +278,10 @@ function layerBox(scene, model, stack, sublayers, i, m, rows) {
   }
   const lines = m.under > UNDER ? 3 : stack.answers ? 2 : 1;
   namesBelow(scene, sublayers, top + height + 12, [x, x + m.module - 6], lines, !i, m.module * stack.layers.length);
-  // Short where the memory's line comes down beside it.
+  // Where the memory's line comes down beside it, it begins before the layer, or is short.
   const cross = sublayers.find((one) => one.kind === "cross-attention");
-  sublayers.named = { i, x: x + 2, y: top - 12, room: cross ? cross.box[0] + cross.box[2] / 2 - x : width };
+  const [room, before] = cross ? [cross.box[0] + cross.box[2] / 2 - x, Math.min(20, exit + 6)] : [width, 0];
+  sublayers.named = { i, x: x + 2, y: top - 12, room, before };
   Object.assign(sublayers, { out: x + width + 5, end: x + width + 5 + exit });
   const { after } = sublayers[sublayers.length - 1];
   scene.paint((p) => p.strips(after, sublayers.out, top, exit, m.pitch, { rows }));
