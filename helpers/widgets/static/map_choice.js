@@ -166,7 +166,8 @@ export const choosing = {
     const [one, other] = next && next.token === once?.token ? [number(next.loss), number(once.loss)] : [];
     const fell = ` Fed “${wrong?.token}”, the next row, “${next?.token}”, costs ${one} instead of ${other}.`;
     const then = one === other ? "" : fell;
-    const can = ` Press a row to see what the model expected${this.scores && this.trace.trains ? ", or take a training step" : ""}.`;
+    const step = this.scores && this.trace.trains ? ", or take a training step" : "";
+    const can = own ? "" : ` Press a row to see what the model expected${step}.`;
     return `${own}${found[told].says}${mostly}. The mean of the ${found.length} rows, the loss, is ${now}${change}.${this.lost ? then : can}`;
   },
   goesOn() {

@@ -1,6 +1,6 @@
 // The map, what moves in the whole model: the beats of playing, and a followed token's way.
 
-import { NAMED, memoryNames, namedBands, tag } from "./map_named.js";
+import { NAMED, memoryNames, namedBands, tag, withShare } from "./map_named.js";
 import { clearest } from "./map_purpose.js";
 import { along, ease, own, travel } from "./map_moves.js";
 import { path } from "./map_paint.js";
@@ -8,7 +8,7 @@ import { cutOut, heat } from "./map_patches.js";
 import { lossesOf } from "./map_answer.js";
 import { number, percent } from "./map_scene.js";
 import { KINDS, likeliest, meanWeights, rowOf, sentenceOf, textOf, title, valueAt } from "./map_trace.js";
-import { clamp, fitting, shorten, spelt, textWidth } from "./text.js";
+import { clamp, fitting, shorten, textWidth } from "./text.js";
 
 const CUT = {
   ViT: "picture is cut into patches, and the class token comes first",
@@ -341,8 +341,11 @@ export function followed(scene, model, follow, reach = Infinity) {
         const end = [x + width + (cross ? -4 : 1), stack.y(row, i + 1)];
         if (cross && m.narrow) {
           const y = clamp(stack.y(key, i + 1), end[1] - 7 * stack.pitch, stack.y(stack.n - 1, i + 1));
-          ribbons.push({ way: [[x - 2, y], end], weight, color: "key" });
-          sources.push({ token: model.encoder.tokens[key], weight, x: x - 4, y });
+          // Beside the decoder's own names, not on them.
+          const words = withShare(model.encoder.tokens[key], percent(weight), x + width / 2 - m.label - 10, 12);
+          const from = Math.max(x - 4, m.label + 10 + 1.08 * textWidth(words, 12));
+          ribbons.push({ way: [[from + 2, y], end], weight, color: "key" });
+          sources.push({ words, x: from, y });
           continue;
         }
         const way = cross
@@ -377,8 +380,7 @@ export function followed(scene, model, follow, reach = Infinity) {
   };
   const named = (p) => {
     for (const [each, colour, place] of words) namedBands(p, each, p.theme[colour], place);
-    for (const { token, weight, x, y } of sources)
-      tag(p, `${spelt(token)} ${percent(weight)}`, x, y, { align: "right", color: p.theme.key });
+    for (const { words, x, y } of sources) tag(p, words, x, y, { align: "right", color: p.theme.key });
     const [x, y] = (model.stacks.length < 2 && !m.narrow && words[0]?.[0].length && words[0][2]) || [];
     const ways = ["attends most to:", "attends to:", "most to:"].map((way) => `besides itself, ${way}`);
     const most = fitting(ways, x - 8, 12);

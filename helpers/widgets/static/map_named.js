@@ -27,7 +27,7 @@ export function tag(p, words, x, y, style = {}) {
 }
 
 // A token and its share in so much room: of the two only the token is shortened; "" if that isn't enough.
-function withShare(token, share, most, size) {
+export function withShare(token, share, most, size) {
   const left = most - textWidth(` ${share}`, size);
   return left < 18 ? "" : `${cut(spelt(token), left, size)} ${share}`;
 }
