@@ -1035,7 +1035,7 @@ def test_in_jupyterlab_a_wrong_word_in_the_reference_costs(open_notebook):
     costs = re.compile("^“purple” costs −ln.* the most of all rows.*Fed “purple”")
     expect(words).to_contain_text(costs)
     steps = page.get_by_label("Step of the computation")
-    steps.fill("9")  # in training all rows go through the decoder at once
+    steps.fill("7")  # in training all rows go through the decoder at once
     expect(words).to_contain_text("Decoder layer 1: the decoder reads the reference, all 6 rows")
     losses = page.get_by_role("button", name=re.compile("^The loss of row"))
     expect(losses).to_have_count(6)
