@@ -628,6 +628,9 @@ def test_a_decoder_step_of_the_recurrent_map_is_gone_to(offline, how):
     assert ink(page, states["x"], under + 206, 30, 14) > 0
     frame = page.locator(".mm-frame")  # the picture is there without scrolling
     assert frame.evaluate("one => one.scrollHeight - one.clientHeight") == 0
+    page = offline(model_map(load_toy("additive").trace("noir ne large .")))
+    cut = "No <eos> came, so it was stopped after 10 tokens."
+    expect(page.locator(".mm-words")).to_contain_text(cut)
     trace = load_toy("additive").trace("le chat noir voit le chien et " * 3 + "dort .")
     page = offline(model_map(trace))
     box = page.get_by_role("button", name=re.compile("^Encoder states")).bounding_box()
@@ -641,6 +644,10 @@ def test_a_decoder_step_of_the_recurrent_map_is_gone_to(offline, how):
 
 def test_a_gpt_draws_one_token_after_the_other(offline):
     trace = gpt()
+    page = offline(
+        model_map(trace, tour="14"), (390, 844)
+    )  # on a phone the next token is told first
+    page.wait_for_function("document.querySelector('.mm-frame').scrollTop > 1500")
     page = offline(model_map(trace, tour="14"), reduced_motion="reduce")
     expect_at(page, "The model: GPT, a decoder only")
     expect(page.locator(".mm-words")).to_contain_text("the model drew “")
