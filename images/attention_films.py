@@ -43,13 +43,15 @@ def self_attention_filling():
         "The query of “the” meets the first key. Their dot product is a score.",
         "The next key scores higher: a better match.",
         "With the last key, the row is full.",
-        "Scores of three entries spread √3 times as wide as scores of one. So divide by √3.",
+        "A query has 3 entries, and sums of 3 products spread √3 times as wide as 1 product. So "
+        "divide by √3.",
         "Then raise e to the power of each result.",
         "Divided by their sum, these are weights that sum to 1: a softmax.",
         f"Without √3, “{best}” would get even more. Weights say how much of a value is taken.",
         "Each value is multiplied by its weight …",
         f"Their sum is the context of “the”, mostly the value of “{best}”.",
-        "One product, Q Kᵀ, gives all scores at once. Which weights will “sleeps” get for 3, 3, 3?",
+        "Once more, for all rows at once: Q Kᵀ gives the scores. Which weights will “sleeps” get "
+        "for 3, 3, 3?",
         "Equal scores get equal weights, as a softmax works along rows. Each row sums to 1.",
         "Every row mixes the same values, in its own proportions.",
         "softmax(Q Kᵀ / √3) V: every word looks at every word, in one step.",
@@ -89,8 +91,12 @@ def _filling(query, key, scores, weights, value, moment, caption):
         _unscaled(scene, scores[0], weights[0])
     if moment in (8, 9):
         _sum(scene, value, weights[0], moment == 9)
-    if moment > 10:  # it stands within Q and Kᵀ like their product
-        scene.text("weights", 203, 128, "weights", bold=True)
+    if moment:  # what stands within Q and Kᵀ
+        steps = "scores / √3", "e to that power"
+        words = "scores" if moment in (1, 2, 3, 10) else [*steps, "weights"][min(moment - SCALE, 2)]
+        scene.text("weights", 203, 128, words, bold=True, room=220)
+    if moment in (10, 11):
+        scene.rect("asked", 90, DOWN[2] - 32, 226, 64, "none", "query")
     if moment > 9:
         words = ("Q Kᵀ", "softmax(Q Kᵀ / √3)", "softmax(Q Kᵀ / √3) V")[min(moment, 12) - 10]
         scene.text("formula", 240, WORK + 24, words, size=26, bold=True, when=(0.5, 0.8))

@@ -500,17 +500,20 @@ def bahdanau_step():
     told = [
         "“the” is written. Which French words matter for the next word?",
         "To find out, the decoder's state s meets every encoder state.",
-        "Take noir. Both s and h₃ have 128 numbers. Here are four of each.",
-        "Their entries mean different things, so learned matrices, W and U, multiply them.",
+        "Take “noir”. Both s and h₃ have 128 numbers. Here are four of each.",
+        "Their entries mean different things, so learned matrices, W and U, bring both into one "
+        "space.",
         f"Add the results entry by entry: {summed[0]} + {summed[1]} = {summed[2]}.",
         "tanh squashes every entry of the sum into −1 to 1.",
         "A dot product with the learned vector v gives one number, the score.",
         "All other pairs go through the same small network.",
-        "A softmax raises e to the power of each score, and divides by the sum.",
-        "Now the states are mixed.",
+        "Shares have to sum to 1, so a softmax raises e to each score and divides by the sum.",
+        f"Now the states are mixed: {step['alpha'][2]:.2f} of “noir”, {step['alpha'][1]:.2f} of "
+        "“chat”.",
         f"Each state is multiplied by its weight: {step['work'][1]}.",
         f"Added up, they make the context: {step['work'][2]}.",
-        "Context, state and previous word give the next state, which writes “black”.",
+        "Context, state and previous word give the next state, which writes “black”, as “noir” "
+        "weighed most.",
     ]
     return film([_once(step, pair, *moment) for moment in enumerate(told)], 428)
 
@@ -533,7 +536,7 @@ def _once(step, pair, moment, caption):
                        start={"points": [*gap, *gap]})  # fmt: skip
         if 1 <= moment <= 6:
             scene.card(f"s {i}", x, KEY_AT - 34, "s", "key", 34, True, 26,
-                       start=(432, WRITTEN_AT), when=(0.1 * i, 0.1 * i + 0.5))  # fmt: skip
+                       start=(330, WRITTEN_AT), when=(0.1 * i, 0.1 * i + 0.5))  # fmt: skip
         if moment >= 7 or (moment >= 6 and i == 2):
             turn = 0.45 + 0.1 * (i - (i > 2))  # one after the other, all through the same network
             come = {"start": {"x": 240, "y": 338}, "when": (turn + 0.07, turn + 0.15)}
@@ -561,12 +564,12 @@ def _once(step, pair, moment, caption):
         )
     scene.text("writes", 6, WRITTEN_AT + 6, "the decoder writes", "key", anchor="start", bold=True,
                room=180)  # fmt: skip
-    from_s = {"start": (432, WRITTEN_AT)}
+    from_s = {"start": (330, WRITTEN_AT)}
     scene.card("so far", 240, WRITTEN_AT, "the", "key", 84, when=(0, 0.4), **from_s)
     gap = ("black", "key", 84, True) if moment == 12 else ("?", "key", 84)
-    scene.card("gap", 330, WRITTEN_AT, *gap, when=(0.8, 1) if moment else (0.1, 0.5), **from_s)
+    scene.card("gap", 432, WRITTEN_AT, *gap, when=(0.8, 1) if moment else (0.1, 0.5), **from_s)
     state = "next s" if moment == 12 else "state s"
-    scene.card("s", 432, WRITTEN_AT, state, "key", 84, True, when=(0.8, 1))
+    scene.card("s", 330, WRITTEN_AT, state, "key", 84, True, when=(0.8, 1))
     if 2 <= moment <= 6:
         _opened(scene, *pair, moment)
     if moment == 8:
@@ -604,7 +607,7 @@ def _mixed(scene, step, moment):
             continue
         x, how = (middle, {"when": (0.15, 0.6)}) if joined else (place, {})
         colour = "result" if joined else OWN.get(i, "muted") if moment > 8 else "query"
-        tint = SHADE * (share if times else 1) if moment > 8 and i in OWN else 0.2
+        tint = SHADE * share if moment > 8 and i in OWN else 0.2
         for k, value in enumerate(step["parts" if times else "encoder"][i][FOUR].tolist()):
             y = top + 27 * k
             if moment == 9:

@@ -152,6 +152,8 @@ def test_a_context_is_the_sum_of_the_values_with_the_weights_that_stand_there():
     assert "weights" in scenes[-1]["shapes"]  # they stand within Q and Kᵀ, and aren't QKᵀ
     asks = scenes[6]  # about a row whose scores are there, and whose weights aren't
     assert "for 3, 3, 3?" in asks["caption"]
+    named = [scenes[i]["shapes"]["weights"]["text"] for i in (0, 1, 2, 6, 7)]  # what stands there
+    assert named == ["scores / √3", "e to that power", "weights", "scores", "weights"]
     assert [asks["shapes"][f"in 2 {j}"]["text"] for j in range(3)] == ["3", "3", "3"]
     for scene in [*scenes[3:6], *scenes[7:]]:  # a row that is finished stays so
         for j in range(3):
