@@ -86,9 +86,8 @@ def test_loss_and_translations_are_those_of_the_silenced_model(make, translator)
     assert widget.numbers["loss"] == pytest.approx(losses / tokens, rel=1e-4)
     bar, seen = r'y="30.0" width="([\d.]+)" height="22.0" fill="#7', widget.svg
     widget.controls["Whole cross-attention off"].click()
-    assert float(re.search(bar, seen)[1]) < float(
-        re.search(bar, widget.svg)[1]
-    )  # a larger loss is a longer bar, on one axis
+    short, long = (float(re.search(bar, one)[1]) for one in (seen, widget.svg))
+    assert short < long  # a larger loss is a longer bar, on one axis
     assert len(set(widget.numbers["translations"])) == 1
     assert "no longer sees the French" in widget.tell()[1]
     lines = re.findall(r"<text [^>]*>([^<]*<tspan.*?)</text>", widget.draw()[1].to_svg())
