@@ -179,7 +179,8 @@ export const choosing = {
     // What changed stands in the words' place.
     if (whole && !chosen.length) return this.say(compared(this.trace).pop(), this.hear(""));
     const row = chosen[chosen.length - 1];
-    const heat = drawnAt ? ` at temperature ${drawnAt[drawnAt.length - 1].toFixed(1)}` : "";
+    // What was drawn has said at which temperature.
+    const heat = drawnAt && !this.lot ? ` at temperature ${drawnAt[drawnAt.length - 1].toFixed(1)}` : "";
     const after = row < written.length - 1 ? `, and the model went on from it${heat}` : "";
     const all = `“${shorten(textOf(this.trace, after ? row + 1 : given - 1), 130)}”`;
     const drew = heat ? `The model went on${heat}` : "As the model wrote it";
