@@ -317,7 +317,7 @@ def test_beams_are_the_cores(make, translator):
         step = translator.model.decoder_step(translator.encode([widget.sentence]))
         wanted = decoding.beam(step, 1, BOS, EOS, 24, 3, 1.0)[0]
     assert widget.numbers["finished"] == wanted
-    sums = re.findall(r"([−\d.]+) / ([\d.]+) = ([−\d.]+)<", widget.svg)
+    sums = re.findall(r"([−\d.]+)/([\d.]+) = ([−\d.]+)<", widget.svg)
     assert len(sums) > 1  # who lost, too
     for sum_ in sums:
         total, norm, score = (float(one.replace("−", "-")) for one in sum_)
@@ -334,7 +334,7 @@ def test_beams_are_the_cores(make, translator):
         flipped = finished[0] is not max(finished, key=lambda one: one.log_prob)
         assert flipped == (penalty > 0) == ("The length penalty decides" in widget.tell()[1])
         likeliest = max(one.log_prob for one in finished)
-        assert f">{number(likeliest, 3)} / " in widget.svg  # what `tell` names is in the list
+        assert f">{number(likeliest, 3)}/" in widget.svg  # what `tell` names is in the list
     widget.take({"step": 1, "length_penalty": 1.4})
     assert "Kept at step 1:" in widget.svg
     held = next(one for one in clicks(widget) if one.get("forced") == widget.numbers["ids"][:1])

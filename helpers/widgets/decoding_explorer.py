@@ -349,7 +349,7 @@ class DecodingExplorer(TranslatedSentence):
         listed = []
         for one in ranked:
             lines = wrap(self._translator.tokenizer.decode(one.ids), 42) or ["(nothing)"]
-            listed.append((one, lines + [""] * (len(lines[-1]) > 19)))  # the sums stand in the last
+            listed.append((one, lines + [""] * (len(lines[-1]) > 20)))  # the sums stand in the last
         while len(listed) > 2 and y + 24 * sum(len(lines) for _, lines in listed) > HEIGHT:
             del listed[-1 if listed[-1][0] is not likeliest else -2]
         for i, (one, lines) in enumerate(listed):
@@ -357,7 +357,7 @@ class DecodingExplorer(TranslatedSentence):
                 y += 24
                 sheet.text(0, y, line, INK if i else PURPLE)
             norm = decoding.length_norm(len(one.ids), self.length_penalty)
-            sums = f"{number(one.log_prob, 3)} / {number(norm, 3)} = {number(one.score, 3)}"
+            sums = f"{number(one.log_prob, 3)}/{number(norm, 3)} = {number(one.score, 3)}"
             sheet.text(396, y, sums, GREY, anchor="end")
         return y
 
