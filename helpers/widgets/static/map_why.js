@@ -69,7 +69,7 @@ function sayPart({ above, query, key }, side, name, [asks, own, other]) {
   const [ahead, behind] = above < 0 ? scores.reverse() : scores;
   const does = sum * above < 0 ? `takes ${number(Math.abs(sum))} away` : `adds ${number(Math.abs(sum))}`;
   const framed = side === "query" ? asks : other ? `${own} (blue) and ${other} (orange)` : own;
-  return `${title(words)} ${does}. All parts together make the ${number(Math.abs(above))} by which the score of ${ahead} leads that of ${behind}. Framed: what it wrote for ${framed}.`;
+  return `${title(words)} ${does}. All parts together make the ${number(Math.abs(above))} by which the score of ${ahead} leads that of ${behind}. Framed: where that was written, for ${framed}.`;
 }
 
 export function whyScene(where, width, room, { asked, live, side }) {
