@@ -267,7 +267,7 @@ def _last(scene, read, back, on, left, top=178, measured=2):
     many = len(read) > 6
     name, i = ("long ", FOLLOWED) if many else ("", 0)
     for reader, state, x in (("back", back[0], left), ("forth", on[-1], left + APART)):
-        _jar(scene, f"{name}{reader}", read, state, x, top)
+        _jar(scene, f"{name}{reader}", read, state, x, top, moves=(0, 0.3))
         if measured < 4:
             scene.text(
                 f"{name}{reader} way", x + WIDE / 2, top - 10, WAYS[reader], "muted", room=110
@@ -298,10 +298,10 @@ def _translated(scene, attention):
     for j, (of, said) in enumerate(TOLD.items()):
         y = 170 + 132 * j
         head = "with attention, as expected" if attention and not j else of
-        scene.text(f"head {j}", 214, y, head, "muted", anchor="start")
+        scene.text(f"head {j}", 214, y, head, "muted", anchor="start", when=(0.35, 0.5))
         right = TOLD["expected"].split("/")
         for i, line in enumerate(said.split("/")):
-            when = (0.5 + 0.1 * i, 0.6 + 0.1 * i) if j else (0.2, 0.4)
+            when = (0.5 + 0.1 * i, 0.6 + 0.1 * i) if j else (0.35, 0.5)
             if line != right[i]:
                 scene.rect(f"bad {i}", 208, y + 8 + 24 * i, 266, 22, "bad", "bad", 0.15, when=when)
             scene.text(f"line {i} {j}", 214, y + 24 + 24 * i, line, anchor="start", room=256,
@@ -319,7 +319,7 @@ def _jar(scene, name, read, state, x, y, new=None, moves=(0, 0.75)):
             word = {**falls, "start": {"y": READ_AT + 6}}
         elif new is not None:  # out of the state before, which stays where it is
             how, word = ({**how, "start": {"x": x + dx}} for dx in (79, 79 + WIDE / 2))
-        elif many:  # poured from the words, one after the other
+        elif many and x >= LONG_AT:  # poured from the words, one after the other
             across, down = _place(i)
             start = {"x": across - 35, "y": down - 12, "height": 24, "opacity": 0.5}
             how = {"when": (0.5 + 0.01 * i, 0.75 + 0.01 * i), "start": start}

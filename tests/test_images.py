@@ -175,18 +175,16 @@ def test_in_the_plane_all_numbers_follow_from_the_words_and_matrices_that_it_sho
     shapes = _shapes("queries_in_one_plane").items()
     said = {name: shape.get("text", "").replace("−", "-") for name, shape in shapes}
 
-    def shown(name):
+    def shown(name, said=said):
         return torch.tensor([literal_eval(said[f"{name} {i}"]) for i in range(4)], dtype=float)
 
-    met = show("queries_in_one_plane").data["scenes"][4]["shapes"]
-    assert met["score 1"]["start"]["y"] - 20 > met["terms 1"]["y"]  # it flies through no words
+    scenes = show("queries_in_one_plane").data["scenes"]
+    met = scenes[4]["shapes"]
+    assert met["number 1"]["start"]["y"] - 20 > met["terms 1"]["y"]  # it flies through no words
     joined = dict(shapes)
     for kind in ("query", "key", "value"):  # the plane moves with the words
         assert sum(name.startswith(f"{kind} grid") for name in joined) == 10
     assert {joined[f"share {i}"]["fill"] for i in range(4)} == {"value"}
-    for one, large in [(joined[f"share {i}"], joined[f"large {i}"]) for i in (2, 3)]:
-        for way in ("dx", "dy"):  # short values are seen larger
-            assert large[way] == pytest.approx(6 * one[way], abs=0.4)
     words, values = shown("ink"), shown("value")
     q, k, v = (shown(f"W_{one} entry").view(2, 2) for one in "QKV")
     torch.testing.assert_close((shown("key"), values), (words @ k, words @ v))
@@ -194,14 +192,26 @@ def test_in_the_plane_all_numbers_follow_from_the_words_and_matrices_that_it_sho
     assert [said[f"product {i}"] for i in range(4)] == [f"= {score:.0f}" for score in scores]
     weights = (scores / 2**0.5).softmax(0)
     torch.testing.assert_close(shown("score"), weights, rtol=0, atol=0.0051)
-    torch.testing.assert_close(shown("scaled"), scores / 2**0.5, rtol=0, atol=0.0051)
+    for scene, row in zip(scenes[8:10], (scores / 2**0.5, (scores / 2**0.5).exp()), strict=True):
+        texts = {k: v.get("text", "").replace("−", "-") for k, v in scene["shapes"].items()}
+        torch.testing.assert_close(shown("score", texts), row, rtol=0, atol=0.0051)
+    assert f"their sum, {row.sum():.2f}." in scenes[10]["caption"]
+    unit = scenes[0]["shapes"]["arrow 2"]["dx"] / 2  # one scale from beginning to end
+    for name, drawn in (("whole", values), ("share", weights[:, None] * values)):
+        arrows = [[joined[f"{name} {i}"][way] for way in ("dx", "dy")] for i in range(4)]
+        flipped = torch.tensor(arrows, dtype=float) / torch.tensor([unit, -unit])
+        torch.testing.assert_close(flipped, drawn, rtol=0, atol=0.006)
+    for n, name, word, made in ((1, "W_Q", 2, q), (2, "W_K", 1, k), (11, "W_V", 1, v)):
+        worked = {key: shape.get("text", "") for key, shape in scenes[n]["shapes"].items()}
+        sums = [float(worked[f"{name} sum {j}"]) for j in range(2)]
+        torch.testing.assert_close(words[word] @ made, torch.tensor(sums, dtype=float))
     context = torch.tensor(literal_eval(said["its entries"]), dtype=float)
     torch.testing.assert_close(weights @ values, context, rtol=0, atol=0.0051)
     both = torch.tensor(literal_eval(said["both's entries"]), dtype=float)
     torch.testing.assert_close(words[2] + context, both)  # the last scene adds it to the word
-    last = show("queries_in_one_plane").data["scenes"][-1]  # towards values that it shows whole
+    last = scenes[-1]  # towards values that it shows whole
     assert re.findall(r"\d\.\d\d", last["caption"]) == [f"{context[1]:.2f}", f"{-context[0]:.2f}"]
-    up, left = (last["shapes"][f"share {i}"] for i in (1, 0))
+    up, left = (last["shapes"][f"whole {i}"] for i in (1, 0))
     assert up["dx"] == left["dy"] == 0 > max(up["dy"], left["dx"])
 
 
