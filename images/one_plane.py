@@ -145,13 +145,14 @@ def _carried(scene, matrix, kind):
 
 def _product(scene, name, kind, matrix, word, made, left):
     """Work out a word times a matrix: an entry before each row, their sums below the columns."""
-    scene.rect("product", left, 344, 178, 106, "paper", "edge", when=(0, 0.3))
+    scene.rect(f"{name} box", left, 344, 178, 106, "paper", "edge", when=(0, 0.3))
     scene.text(name, left + 122, 362, name, kind, 18, bold=True, when=(0, 0.3))
     scene.text(f"of {name}", left + 8, 362, WORDS[word], anchor="start", bold=True, when=(0, 0.3))
     for j in range(2):
         y, x = 368 + 28 * j, left + 68 + 54 * j
+        came = {"x": PLACES[word] - 2 + 32 * j, "y": 58}
         scene.text(f"{name} row {j}", left + 62, y + 20, f"{_number(X[word][j])} ×", bold=True,
-                   anchor="end", start={"x": PLACES[word], "y": 58}, when=(0.2, 0.6))  # fmt: skip
+                   anchor="end", start=came, when=(0.2, 0.6))  # fmt: skip
         for k, entry in enumerate(matrix[j].tolist()):
             at = left + 68 + 54 * k
             scene.rect(f"{name} {2 * j + k}", at, y, 54, 28, kind, kind, 0.2, when=(0, 0.3))
@@ -291,7 +292,7 @@ def _values(scene, moment):
 def _added(scene):
     """Add the context to the word itself, tip to tail."""
     tip, end, late = _at(X[CARS]), _at(X[CARS] + CONTEXT), {"when": (0.7, 1)}
-    scene.text("context's name", 200, 250, "context", anchor="end", bold=True)
+    scene.text("its place", 200, 250, "context", anchor="end", bold=True)
     scene.arrow("cars itself", *FOOT, *tip, "muted", 6, 15, when=(0, 0.3))
     scene.text("its name", 380, FOOT[1] + 42, f"cars {as_vector(X[CARS])}", "muted", bold=True,
                when=(0, 0.3))  # fmt: skip

@@ -38,6 +38,8 @@ TOLD = {  # what comes out, line by line, with attention and from one vector
     "from one vector": "the little cat in the park/does not dance/while the old black horses/"
     "dance in the park .",
 }
+MEASURE = "The further the state moves when a word is/exchanged for others, the higher its layer./\
+Every jar is a state of 64 numbers."
 READ_AT, WRITE_AT = 40, 386  # the heights of the rows
 ON_AT, BACK_AT = 70, 262  # those of both readers' jars
 WIDE, HIGH, APART = 70, 140, 116  # a state as a jar of layers; from a jar to its neighbour
@@ -129,30 +131,30 @@ def _travelling(written, short, long):
         scene.text("encoder", 6, 16, "the encoder reads", "muted", anchor="start", bold=True)
         if moment in (0, 10):
             scene.text("decoder", 6, 424, "the decoder writes", "muted", anchor="start", bold=True)
-        if moment == 0:
-            _narrow(scene, *short, written)
+        if moment in (0, 9, 10):
+            _words(scene, read, len(read) if moment else 0)
+            scene.text("context", 240, 78, "context vector c: 2 × 64 numbers", bold=True)
+            _last(scene, *short, 147, 112, "way, share" * (moment > 0), pour=not moment)
+            if moment != 9:
+                _written(scene, written, 272, 0.3)
         elif moment < 9:
             _words(scene, read, moment if moment < 7 else len(read))
             _read_on(scene, read, on, moment)
             if moment < 7:
-                _measure(scene)
+                for i, line in enumerate(MEASURE.split("/")):  # where other jars will be
+                    scene.text(f"measure {i}", 6, 300 + 26 * i, line, "muted", anchor="start")
             else:
                 _read_back(scene, read, back, len(read) - 3 * (moment - 6))
-        elif moment < 11:
-            _words(scene, read, len(read))
-            scene.text("context", 240, 78, "context vector c: 2 × 64 numbers", bold=True)
-            _last(scene, *short, 147, 112)
-            if moment == 10:
-                _written(scene, written, 270, 0.3)
         else:
             if moment == 15:
                 _looks(scene, many)
             _many(scene, many)
             if moment < 14:
-                _last(scene, *short, SHORT_AT, measured=2 + (moment > 11))
+                _last(scene, *short, SHORT_AT, said="way, share" + ", each" * (moment > 11))
             if moment < 15:
                 left = LONG_AT if moment < 14 else 8
-                _last(scene, *long, left, measured=(0, 1, 3, 5)[moment - 11])
+                said = ("way", "way, each", "way, share, each", "share, each")[moment - 11]
+                _last(scene, *long, left, said=said, pour=moment == 11)
             if moment > 13:
                 _translated(scene, moment > 14)
         yield scene
@@ -167,22 +169,6 @@ def _words(scene, read, seen):
                    opacity=0.55 if i < seen else 1)  # fmt: skip
 
 
-def _narrow(scene, read, back, on, written):
-    """Draw what the film is about: many words go into one vector, and many come out."""
-    _words(scene, read, 0)
-    x, y = 170, 132
-    both = [(one + other) / 2 for one, other in zip(back[0], on[-1], strict=True)]
-    for i, *box in _stacked(both, x, y, 140):
-        come = {"x": PLACES[i] - 38, "y": READ_AT - 17, "width": 76, "height": 34}
-        when = 0.08 * i, 0.08 * i + 0.3
-        scene.rect(f"whole {i}", *box, COLOURS[i], start=come, when=when, **LAYER)
-    scene.rect("whole jar", x - 3, y - 3, 146, HIGH + 6, "none", "ink")
-    scene.text("whole name", x - 12, y + 70, "context vector", bold=True, anchor="end")
-    scene.text("whole size", x + 152, y + 70, "128 numbers", anchor="start")
-    scene.arrow("goes in", 240, READ_AT + 24, 240, READ_AT + 78, start={})
-    _written(scene, written, y + HIGH, 0.5)
-
-
 def _written(scene, written, top, begin):
     """Draw the translation: all its words come out of the context vector, one after the other."""
     for i, (x, word) in enumerate(zip(PLACES, written, strict=True)):
@@ -190,16 +176,6 @@ def _written(scene, written, top, begin):
         how = {"when": (turn, turn + 0.2)}
         scene.arrow(f"from c {i}", 240 + 0.2 * (x - 240), top + 14, x, WRITE_AT - 22, **how)
         scene.card(f"written {i}", x, WRITE_AT, word, "ink", 74, start=(240, top), **how)
-
-
-def _measure(scene):
-    """Say what a layer's height means, where the second reader's jars will be."""
-    for i, words in enumerate((
-        "The further the state moves when a word is",
-        "exchanged for others, the higher its layer.",
-        "Every jar is a state of 64 numbers.",
-    )):  # fmt: skip
-        scene.text(f"measure {i}", 6, 300 + 26 * i, words, "muted", anchor="start")
 
 
 def _read_on(scene, read, states, seen):
@@ -260,24 +236,21 @@ def _dye(i, word):
     return (COLOURS[short.index(word)], 1) if word in short else (COLOURS[i % 5], 0.35)
 
 
-def _last(scene, read, back, on, left, top=178, measured=2):
-    """Draw both last states; `measured`: 1 all tokens' shares, 2 the followed one's, 3 both, and
-    5 those only.
-    """
-    many = len(read) > 6
-    name, i = ("long ", FOLLOWED) if many else ("", 0)
+def _last(scene, read, back, on, left, top=178, said="way", pour=False):
+    """Draw both readers' last states; `said` names what is written there: way, share, each."""
+    many, foot = len(read) > 6, top + HIGH + 26
+    i, ink = (FOLLOWED, "ink") if many else (0, COLOURS[0])
     for reader, state, x in (("back", back[0], left), ("forth", on[-1], left + APART)):
-        _jar(scene, f"{name}{reader}", read, state, x, top, moves=(0, 0.3))
-        if measured < 4:
-            scene.text(
-                f"{name}{reader} way", x + WIDE / 2, top - 10, WAYS[reader], "muted", room=110
-            )
-        if measured > 1:
-            said, ink = f"{read[i]} {state[i]:.0%}", "ink" if many else COLOURS[0]
-            scene.text(f"{name}{reader} share", x + WIDE / 2, top + HIGH + 26, said, ink, bold=True)
-    if measured % 2:
+        name, middle = ("long " if many else "whole " * pour) + reader, x + WIDE / 2
+        _jar(scene, name, read, state, x, top, moves=(0, 0.3), pour=pour)
+        if "way" in said:
+            scene.text(f"{name} way", middle, top - 10, WAYS[reader], "muted", room=110)
+        if "share" in said:
+            words = f"{read[i]} {state[i]:.0%}"
+            scene.text(f"{name} share", middle, foot, words, ink, bold=True)
+    if "each" in said:
         words = f"{len(read)} tokens: {_range(back, on)}"
-        scene.text(f"{name}each", left + 93, top + HIGH + 54, words, "ink", room=190)
+        scene.text(f"{name} each", left + 93, foot + 28, words, "ink", room=190)
 
 
 def _looks(scene, read):
@@ -308,8 +281,8 @@ def _translated(scene, attention):
                        when=when)  # fmt: skip
 
 
-def _jar(scene, name, read, state, x, y, new=None, moves=(0, 0.75)):
-    """Draw the state of a reader, which may have read a `new` word."""
+def _jar(scene, name, read, state, x, y, new=None, moves=(0, 0.75), pour=False):
+    """Draw the state of a reader, which may have read a `new` word; all may `pour` into it."""
     many = len(read) > 6
     for i, *box in _stacked(state, x, y, forward="forth" in name):
         how = word = {"when": moves}
@@ -319,23 +292,23 @@ def _jar(scene, name, read, state, x, y, new=None, moves=(0, 0.75)):
             word = {**falls, "start": {"y": READ_AT + 6}}
         elif new is not None:  # out of the state before, which stays where it is
             how, word = ({**how, "start": {"x": x + dx}} for dx in (79, 79 + WIDE / 2))
-        elif many and x >= LONG_AT:  # poured from the words, one after the other
-            across, down = _place(i)
+        elif pour:  # from the words, one after the other
+            (across, down), begin = (_place(i), 0.5) if many else ((PLACES[i], READ_AT), 0)
             start = {"x": across - 35, "y": down - 12, "height": 24, "opacity": 0.5}
-            how = {"when": (0.5 + 0.01 * i, 0.75 + 0.01 * i), "start": start}
+            how = {"when": (begin + 0.012 * i, begin + 0.25 + 0.012 * i), "start": start}
         ink, tint = _dye(i, read[i]) if many else (COLOURS[i], 1)
         scene.rect(f"{name} {i}", *box, ink, tint=tint, **LAYER, **how)
-        if box[3] > 18 and not many:
+        if box[3] > 18 and not (many or pour):
             scene.text(f"{name} word {i}", x + WIDE / 2, box[1] + box[3] / 2 + 6, read[i], "paper",
                        bold=True, room=WIDE - 6, **word)  # fmt: skip
     scene.rect(f"{name} jar", x - 3, y - 3, WIDE + 6, HIGH + 6, "none", "ink", when=moves)
 
 
-def _stacked(shares, x, y, wide=WIDE, forward=True):
+def _stacked(shares, x, y, forward=True):
     """Return number and box of each layer in a jar, the word that was read first at the bottom."""
     tops = [sum(shares[i + 1 :] if forward else shares[:i]) for i in range(len(shares))]
     layers = enumerate(zip(tops, shares, strict=True))
-    return [(i, x, y + HIGH * top, wide, HIGH * part) for i, (top, part) in layers if part > 1e-4]
+    return [(i, x, y + HIGH * top, WIDE, HIGH * part) for i, (top, part) in layers if part > 1e-4]
 
 
 # ---- lesson 02: the decoder looks back -----------------------------------------------------------
