@@ -1,6 +1,7 @@
 """One message in the chat template, right or wrong: what an assistant reads and answers."""
 
 from itertools import zip_longest
+from os.path import commonprefix
 from textwrap import wrap
 
 import traitlets
@@ -44,8 +45,10 @@ ROLES = {MARKS.user: BLUE, MARKS.assistant: GREEN, MARKS.end: ORANGE, MARKS.pad:
 
 
 def _changes(before, now):
-    """List the tokens of both as `changes` does, by their ids."""
-    return [(int(one), mark) for one, mark in changes([*map(str, before)], [*map(str, now)])]
+    """List the tokens of both as `changes` does, by their ids; equal ones that are added come last."""
+    same = len(commonprefix([before, now]))
+    rest = changes(*([*map(str, ids[same:])] for ids in (before, now)))
+    return [(i, " ") for i in before[:same]] + [(int(one), mark) for one, mark in rest]
 
 
 class ChatBox(SentenceExplorer):
@@ -151,7 +154,7 @@ class ChatBox(SentenceExplorer):
         found, whole = self.numbers, self.numbers["whole"]
         read = _changes(whole["prompt"], found["prompt"])
         both = _changes(whole["reply"], found["reply"])
-        before = [(i, mark.replace("-", "+")) for i, mark in both if mark != "+"]
+        before = [(i, mark.replace("-", "=")) for i, mark in both if mark != "+"]
         now = [(i, mark) for i, mark in both if mark != "-"]  # nothing that isn't written
         answers = {"With the whole template it writes": before, "Now it writes": now}
         answers = {"and writes": now} if self.template == WHOLE else answers
@@ -161,7 +164,7 @@ class ChatBox(SentenceExplorer):
             sheet.put(block, 0, sheet.height)
             sheet.height += block.height
         if before != both:
-            sheet.text(0, sheet.height + 10, "red: in only one of the two answers", GREY)
+            sheet.text(0, sheet.height + 10, "bold: no longer written, red: new", GREY)
             sheet.height += 18
         return [self._draw_table(), sheet]
 
@@ -219,9 +222,9 @@ class ChatBox(SentenceExplorer):
             if part and after and after[0] not in ROLES and after[1] == mark:
                 continue  # a byte or three of a longer character
             name = f"{visible(text)} ({len(held)} tokens)" if held[1:] else visible(text)
-            odd = mark != " " and colour == PURPLE  # in an answer
+            odd = mark == "+" and colour == PURPLE  # in an answer
             fill = BAD if odd else ROLES.get(i, colour)
-            labels.append((name, fill, mark == "+" or i in ROLES, mark == "-"))
+            labels.append((name, fill, mark in "+=" or i in ROLES, mark == "-"))
             held = []
         ended = not pieces or colour == GREY or pieces[-1][0] == MARKS.end
         return draw_labels(title, labels, "" if ended else "…")
