@@ -3,14 +3,14 @@
 #
 # There are three questions per lesson. They ask what you should know by heart, what's easily confused, and
 # sometimes what helps when your own model doesn't work. Questions on five lessons take **about 15 minutes**.
-# Every option explains why it's right or wrong, and the heading tells you which lesson to return to. In the
-# table of progress, row 10 counts these questions too.
+# Every option explains why it's right or wrong, and the heading tells you which lesson to return to. The
+# table of progress counts these questions in a row of their own, 91.
 
 # %%
 from helpers import exercises
 
 # %% [markdown] tags=["notes"]
-# **About 50 minutes** alone for all of them, or ten questions in 15 minutes by show of hands. **If you're
+# **About an hour** alone for all of them, or ten questions in 15 minutes by show of hands. **If you're
 # running late**, take one question per lesson.
 
 # %% [markdown] quiz="review_bottleneck review_path_convolution review_teacher_forcing"
