@@ -229,8 +229,8 @@ notebook.claim(counted[0] == counted[1] == 16 * counted[2])
 # Longformer and BigBird, a few tokens attend to all others, and all others attend to them.
 #
 # Move the sliders to see how many layers each pattern needs, and press a cell to see how many layers
-# it takes for news of its key to reach its query, and by way of which positions. As long as *causal* is on, a global token helps very little. Can you see why? One of the questions in *Practice*
-# comes back to this.
+# it takes for news of its key to reach its query, and by way of which positions. As long as *Causal mask* is ticked, a
+# global token helps very little. Can you see why? One of the questions in *Practice* comes back to this.
 
 # %%
 AttentionPatterns()
