@@ -27,7 +27,7 @@ WORK = 94  # where something is worked out, and later the weights are
 MEETS = {3: RED, 4: RED, 5: SMALL, 6: CARS, 7: STOP}  # on whose key the query's shadow falls
 OFFERS = ("adjective", "adjective", "noun", "verb")  # what a key says, in words
 # Where the weighted values have their names then: next to the arrows, two of which are short.
-NAMED = (212, 360, "middle"), (180, 275, "end"), (206, 202, "end"), (250, 216, "start")
+NAMED = (212, 360, "middle"), (180, 275, "end"), (206, 202, "end"), (250, 234, "start")
 USED = {  # which matrix a scene works out, for which word, where
     1: ("W_Q", "query", W_Q, CARS, QUERY, 294),
     2: ("W_K", "key", W_K, RED, KEYS[RED], 8),
@@ -64,10 +64,7 @@ def _number(one, digits=1):
     return number(one, 0 if float(one) % 1 == 0 else digits)
 
 
-HEADINGS = {
-    0: "Which words describe cars?",
-    3: "query of cars · key of red = ?",
-}
+HEADINGS = {0: "Which words describe cars?", 3: "query of cars · key of red = ?"}
 ROWS = {
     8: (SCALED, "score ÷ √2"),
     9: (POWERS, "e to that power"),
@@ -94,8 +91,7 @@ def _scene(moment, caption):
     _plane(scene)
     _sentence(scene, moment)
     if moment in USED:
-        _, kind, matrix, *_ = USED[moment]
-        _carried(scene, matrix, kind)
+        _carried(scene, *USED[moment][1:3])
     if moment in HEADINGS:
         scene.text(f"head {moment}", 240, 104, HEADINGS[moment], "ink", 20, bold=True,
                    when=(0.5, 0.8))  # fmt: skip
@@ -130,7 +126,7 @@ def _plane(scene):
                 scene.text(f"up {i}", FOOT[0] - 7, up + 6, _number(i), "muted", anchor="end")
 
 
-def _carried(scene, matrix, kind):
+def _carried(scene, kind, matrix):
     """Draw the grid as a matrix carries it away with the arrows, as much of it as has room."""
     steps = torch.arange(-2, 2.1, 0.25)
     for i, way in itertools.product(range(-2, 3), range(2)):
@@ -244,42 +240,25 @@ def _shadow(scene, moment):
 
 def _values(scene, moment):
     """Draw the values: they come out of the words, shrink to their weights, and are joined."""
-    foot, how = torch.zeros(2), {"when": (0.3, 1)}
+    foot, whole = torch.zeros(2), moment == 11
     for i, value in enumerate(VALUES[: 2 if moment == 14 else 4]):
-        named = moment == 11
-        if moment > 11:
-            scene.arrow(
-                f"whole {i}",
-                *FOOT,
-                *_at(value),
-                "value",
-                4,
-                14,
-                opacity=0.25 if moment < 14 else 0.5,
-                start={},
-            )
-        scene.text(
-            f"passed {i}",
-            *_tip(i, value),
-            WORDS[i],
-            "value",
-            bold=named,
-            **how,
-            opacity=1 if named else 0.6,
-            start=dict(zip("xy", _tip(i, X[i]), strict=True)),
-        )
-        if moment > 11:
-            how, value = {"when": (0.2 * i, 0.2 * i + 0.35)}, WEIGHTS[i] * value
-            x, y, anchor = NAMED[i]
-            if moment < 14:
-                scene.text(f"weighed {i}", x, y, f"{WEIGHTS[i]:.2f} {WORDS[i]}", "value",
-                           anchor=anchor, **how)  # fmt: skip
-        slim = min(max(UNIT * float(value.norm()) / 44, 0.5), 1)  # a short one has a small head
-        if moment < 14:
-            scene.arrow(f"share {i}", *_at(foot), *_at(foot + value), "value", 6 * slim, 14 * slim,
-                        start=_from(X[i]) | {"fill": "muted"}, **how)  # fmt: skip
-        how = {"when": (0.3, 1)}
-        foot = foot + value if moment > 11 else foot
+        if not whole:
+            scene.arrow(f"whole {i}", *FOOT, *_at(value), "value", 4, 14, start={},
+                        opacity=0.25 if moment < 14 else 0.5)  # fmt: skip
+        came = dict(zip("xy", _tip(i, X[i]), strict=True))
+        scene.text(f"passed {i}", *_tip(i, value), WORDS[i], "value", bold=whole, when=(0.3, 1),
+                   opacity=1 if whole else 0.6, start=came)  # fmt: skip
+        if moment == 14:
+            continue
+        how = {"when": (0.3, 1) if whole else (0.2 * i, 0.2 * i + 0.35)}
+        share = value if whole else WEIGHTS[i] * value
+        slim = min(max(UNIT * float(share.norm()) / 44, 0.5), 1)  # a short one has a small head
+        scene.arrow(f"share {i}", *_at(foot), *_at(foot + share), "value", 6 * slim, 14 * slim,
+                    start=_from(X[i]) | {"fill": "muted"}, **how)  # fmt: skip
+        if not whole:
+            foot, (x, y, anchor) = foot + share, NAMED[i]
+            scene.text(f"weighed {i}", x, y, f"{WEIGHTS[i]:.2f} {WORDS[i]}", "value",
+                       anchor=anchor, **how)  # fmt: skip
     if moment > 12:
         scene.arrow("context", *FOOT, *_at(CONTEXT), "ink", 8, 18)
     if moment == 13:

@@ -38,8 +38,10 @@ TOLD = {  # what comes out, line by line, with attention and from one vector
     "from one vector": "the little cat in the park/does not dance/while the old black horses/"
     "dance in the park .",
 }
-MEASURE = "The further the state moves when a word is/exchanged for others, the higher its layer./\
-Every jar is a state of 64 numbers."
+MEASURE = (  # how a layer's height was measured, line by line
+    "The further the state moves when a word is/exchanged for others, the higher its layer./"
+    "Every jar is a state of 64 numbers."
+)
 READ_AT, WRITE_AT = 40, 386  # the heights of the rows
 ON_AT, BACK_AT = 70, 262  # those of both readers' jars
 WIDE, HIGH, APART = 70, 140, 116  # a state as a jar of layers; from a jar to its neighbour
