@@ -68,7 +68,7 @@ HEADINGS = {0: "Which words describe cars?", 3: "query of cars · key of red = ?
 ROWS = {
     8: (SCALED, "score ÷ √2"),
     9: (POWERS, "e to that power"),
-    10: (WEIGHTS, f"÷ {SUM}, their sum"),
+    10: (WEIGHTS, f"÷ {SUM}"),
 }
 
 
@@ -191,7 +191,7 @@ def _queries_and_keys(scene, moment):
         scene.text(f"name {i}", *_tip(i, vector), WORDS[i], colour, bold=bold)
         if 4 + [RED, SMALL, CARS, STOP].index(i) <= moment < 9:
             x, y = _tip(i, vector)
-            x += math.copysign(6 * len(WORDS[i]) + 20, vector[0])  # further from the origin
+            x += math.copysign(6 * len(WORDS[i]) + 24, vector[0])  # further from the origin
             scene.text(f"number {i}", x, y, number(SCORES[i], 0), "ink", 20, bold=True,
                        start={"x": 340, "y": WORK + 50}, when=(0.65, 1))  # fmt: skip
     if moment > 0:
