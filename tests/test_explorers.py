@@ -19,7 +19,7 @@ from helpers.text.subwords import BytePairs
 from helpers.transformer.losses import smooth_targets
 from helpers.transformer.masks import causal_mask
 from helpers.widgets import modules
-from helpers.widgets.attention_patterns import AttentionPatterns, make_mask
+from helpers.widgets.attention_patterns import PATTERNS, AttentionPatterns, make_mask
 from helpers.widgets.dot_products import DotProducts
 from helpers.widgets.kernel_regression import KernelRegression
 from helpers.widgets.loss_explorer import WORDS, LossExplorer
@@ -557,13 +557,13 @@ def test_hints_follow_what_the_hand_did():
     patterns.causal = True
     assert "itself and all before it" in patterns.tell()[1]
     patterns.pattern = "global"
-    assert "untick Causal" in patterns.tell()[1]
-    for patterns.pattern, patterns.layers in itertools.product(("global", "window"), (1, 7, 8)):
+    assert "untick Causal mask." in patterns.tell()[1]
+    for patterns.pattern, patterns.layers in itertools.product(PATTERNS, (1, 7, 8)):
         assert max(map(len, patterns.tell())) <= 96  # one line each: the picture stays in its place
     patterns.take({"pattern": "window", "width": 4})  # more layers than there are: not asked for
     assert "more than 8 layers: widen" in patterns.tell()[1]
     patterns.width, patterns.pattern = 1, "window"
-    assert "picture’s rows" not in patterns.svg  # for then, strided is all
+    assert "it sees a column" not in patterns.svg  # for then, strided is all
     assert "never reaches" in patterns.describe()
     sharp = ScaleExplorer(power=9, draw_number=60).svg
     assert (sharp.count("&gt;99.9%"), sharp.count(">100%<")) == (1, 1)  # an axis ends at 100%

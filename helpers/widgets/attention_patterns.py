@@ -17,13 +17,16 @@ from helpers.widgets.svg import ON_DARK, Sheet, shade, track
 RULES = {
     "all": ("It links any two positions at once.", "Each position reads every other one."),
     "window": ("It sees phrases and word order.", "Each position reads {} to each side."),
-    "strided": ("Steps of {} reach a picture’s rows.", "News jumps by multiples of {} or nearby."),
+    "strided": (
+        "In a picture {} wide, it sees a column.",
+        "News jumps by less than {0} or by multiples of it.",
+    ),
     "global": ("Position 1 sums up the text.", "All read position 1, which reads all of them."),
 }
 CAUSAL = RULES | {
     "all": (RULES["all"][0], "Each position reads itself and all before it."),
     "window": (RULES["window"][0], "Each position reads itself and {} before it."),
-    "global": ("Position 1 can’t read the others.", "Position 1 sees only itself: untick Causal."),
+    "global": ("Position 1 can’t read others.", "Position 1 sees only itself: untick Causal mask."),
 }
 PATTERNS = tuple(RULES)
 NEWS, MOST = LIGHT["second"], 8  # what travels, and through how many layers
