@@ -45,7 +45,7 @@ ROLES = {MARKS.user: BLUE, MARKS.assistant: GREEN, MARKS.end: ORANGE, MARKS.pad:
 
 
 def _changes(before, now):
-    """List the tokens of both as `changes` does, by their ids; equal ones that are added come last."""
+    """List the tokens of both as `changes` does, by their ids; of equal ones, the last are new."""
     same = len(commonprefix([before, now]))
     rest = changes(*([*map(str, ids[same:])] for ids in (before, now)))
     return [(i, " ") for i in before[:same]] + [(int(one), mark) for one, mark in rest]
