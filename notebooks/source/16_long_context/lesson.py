@@ -8,7 +8,7 @@
 #
 # GPT-3 had a *window* of 2,048 tokens, which is as far back as it could attend. Suppose you stretch that window to the
 # length of the novel and change nothing else. The model has 96 layers with 96 heads each, and its keys and values are
-# 128 numbers wide. How much memory would the cache take?
+# 128 numbers wide.
 #
 # This lesson follows lesson 14. You also need lesson 08's cache.
 
@@ -147,6 +147,7 @@ axes = plots.labelled_lines(
     marker="o",
 )
 axes.set_xscale("log", base=2)
+axes.set_xticks(lengths, lengths)
 axes.set_yscale("log")
 short, long = inputs[512], inputs[2048]
 notebook.claim(
@@ -228,12 +229,13 @@ notebook.claim(counted[0] == counted[1] == 16 * counted[2])
 # pattern (Child et al. 2019), each token also attends to every 8th token further back. In the **global** pattern of
 # Longformer and BigBird, a few tokens attend to all others, and all others attend to them.
 #
-# Move the sliders to see how many layers each pattern needs, and press a cell to see how many layers
-# it takes for news of its key to reach its query, and by way of which positions. As long as *Causal mask* is ticked, a
-# global token helps very little. Can you see why? One of the questions in *Practice* comes back to this.
+# Move the sliders to see how many layers each pattern needs (*Window* sets the stride, too), and press a cell to see
+# how many layers it takes for news of its key to reach its query, and by way of which positions. As long as *Causal
+# mask* is ticked, a global token helps very little. Can you see why? One of the questions in *Practice* comes back to
+# this.
 
 # %%
-AttentionPatterns()
+AttentionPatterns(width=8)
 
 # %% [markdown]
 # Counting layers tells you which positions are connected. What does a model make of these connections once it's
@@ -313,6 +315,7 @@ axes = plots.labelled_lines(
     marker="o",
 )
 axes.set_ylim(0, 105)
+axes.lines[-1].set_linestyle("--")  # it hides that of full attention
 axes.axhline(12.5, color=plots.GREY, linewidth=1, linestyle=":")
 axes.text(1, 14.5, "chance, 1 in 8", color=plots.GREY)
 allowed = {k: 40 * 40 if m is None else int(m.sum()) for k, m in masks_of_readers.items()}
@@ -329,9 +332,9 @@ notebook.show(
 notebook.tell(
     """
     A window of 8 includes the query itself, so each layer reaches 7 positions further and two layers reach 14. Beyond
-    that distance the accuracy drops to chance, which is one in eight here. The points scatter around that line because
-    each of them is measured on only 100 texts. The strided and the global patterns allow somewhat more pairs than the window does, but far fewer than
-    full attention. Even so, they connect any two positions within two layers.
+    that distance the accuracy drops to chance, which is one in eight here. Each point is measured on only 100 texts, so
+    it can lie some percent above or below that line. The strided and the global patterns allow somewhat more pairs than
+    the window does, but far fewer than full attention. Even so, they connect any two positions within two layers.
     """
 )
 
@@ -528,7 +531,11 @@ axes = plots.labelled_lines(
     counts, shares, x_label="pairs in the state", y_label="read back, %", marker="o"
 )
 axes.set_xscale("log", base=2)
+axes.set_xticks(counts, counts)
 axes.set_ylim(0, 105)
+for name, curve, at in zip(axes.texts, shares.values(), (4, 1, 0)):  # where they're apart
+    name.xy = counts[at], curve[at]
+    name.set(position=(8, 6), gid="")
 sharp_key, sharp_value = (F.normalize(torch.randn(512, 64), dim=-1) for _ in range(2))
 sharp = (20 * sharp_key @ sharp_key.T).softmax(-1) @ sharp_value
 assert ((sharp @ sharp_value.T).argmax(-1) == torch.arange(512)).all()
@@ -601,6 +608,8 @@ notebook.tell(
 # - Linear attention is a recurrent network whose state is a matrix. It gives up exact look-up among many keys.
 #
 # $$\phi(Q)\,\bigl(\phi(K)^\top V\bigr) \quad\text{in place of}\quad \mathrm{softmax}(QK^\top)\,V$$
+#
+# The left-hand side is still divided by each query's sum of weights.
 #
 # You've seen what was changed to make attention cheap. [What changed since 2017](95_what_changed.ipynb) goes through
 # the other parts of the model. If you'd like a change from text first, lesson 17 is a branch about drumming. It takes
@@ -733,6 +742,7 @@ axes = plots.labelled_lines(
     few, updated, x_label="keys, each written twice", y_label="newest value read, %", marker="o"
 )
 axes.set_xscale("log", base=2)
+axes.set_xticks(few, few)
 axes.set_ylim(0, 105)
 assert min(updated["delta rule"][:3]) > 98 and max(updated["sum"]) < 65
 assert updated["delta rule"][-1] < 70

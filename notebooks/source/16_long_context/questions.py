@@ -75,14 +75,15 @@ Lesson 04's attention runs on a text of 2,048 tokens, with a mask that allows ea
 
 [how_far_it_reads]
 A model with two layers and a window that reaches 7 positions to each side is trained so that its last position reports the marked symbol. How does its accuracy depend on how far back the mark is?
-- slope: it falls a little with every further position between the mark and the end | A message that is passed on doesn't have to get weaker: layer 1 can copy it whole. Only at the edge of the reach is the model less sure, because few routes are left there.
-- cliff: it's nearly perfect as far as two layers reach, and then no better than chance | Yes. Within reach the model has learned to pass the message on; beyond it, nothing about the mark arrives.
-- flat: it's nearly perfect at every distance, once the model is trained | Training can't change which positions are connected. Beyond the reach the gradient is exactly zero, so there's nothing to learn from.
+- slope: it falls a little with every further position | A message that is passed on doesn't have to get weaker: layer 1 can copy it whole. Only at the edge of the reach is the model less sure, because few routes are left there.
+- window: it's nearly perfect up to 7 positions, and then no better than chance | That's as far as a single layer reaches. In the second layer, the end attends to positions that have themselves attended to the mark.
+- cliff: it's nearly perfect up to 14 positions, and then no better than chance | Yes. Within reach the model has learned to pass the message on; beyond it, nothing about the mark arrives.
+- flat: it's nearly perfect at every distance in the text | Training can't change which positions are connected. Beyond the reach the gradient is exactly zero, so there's nothing to learn from.
 recall: layers_for_a_window
 
 [pairs_from_a_matrix]
 We add up 512 random pairs of a key and a value, 64 numbers each, in one 64 × 64 matrix, without φ. Then we read it with every key. For how many of the keys is the result closer to the key's own value than to any other?
-- most: nearly all, because random vectors of 64 numbers are nearly at right angles | Any two of them are nearly at right angles. But the small overlaps with 511 other keys add up, until together they're larger than the value itself.
+- most: nearly all, because random vectors of 64 numbers are nearly at right angles | Any two of them are nearly at right angles. But for two keys in three, the small overlaps with 511 other keys add up to something closer to another value.
 - third: a third, because the overlaps with 511 other keys partly cancel out | Yes. The overlaps that don't cancel drown out most values, but a fair number of pairs survive.
 - few: hardly any, because only 64 vectors fit at right angles in 64 dimensions | The others overlap, but only a little, and with either sign. Many of these overlaps cancel, so a fair number of pairs survive.
 ask_why: yes
