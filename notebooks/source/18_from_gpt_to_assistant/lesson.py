@@ -135,15 +135,15 @@ for name, prompts in forms.items():
     ]
     right = [one.followed_by(reply) for one, reply in zip(asked, replies)]
     followed[name] = sum(right) / len(right)
-exercises.reveal("most_harmful_template", measured=min(list(TEMPLATES)[1:], key=followed.get))
+exercises.reveal("most_harmful_template", measured=min(list(TEMPLATES)[1:-1], key=followed.get))
 notebook.table(
     [[name, f"{share:.0%}"] for name, share in followed.items()], ["template", "followed"]
 )
 best, *broken = followed.values()
 notebook.tell(
     f"""
-    With its own template the assistant follows {best:.0%} of the instructions, but with the worst of the other forms
-    only {min(broken):.0%}. No error message tells you what went wrong, which is why libraries store a model's
+    With its own template the assistant follows {best:.0%} of the instructions, but without any template only
+    {broken[-1]:.0%}. No error message tells you what went wrong, which is why libraries store a model's
     template together with its tokenizer.
     """
 )
@@ -209,12 +209,12 @@ def batches_of_pairs(student):
 
 # %% tags=["nbval-ignore-output"]
 def train(student, batches):
-    optimizer = torch.optim.AdamW(adapters(student.model), lr=3e-3)
+    optimiser = torch.optim.AdamW(adapters(student.model), lr=3e-3)
     for ids, targets in tqdm(batches):
         loss = assistant.answer_loss(student.model(ids), targets)
-        optimizer.zero_grad()
+        optimiser.zero_grad()
         loss.backward()
-        optimizer.step()
+        optimiser.step()
 
 
 notebook.set_seed(0)
@@ -328,15 +328,15 @@ prompt, better, worse = pairs[0]
 print(f"{prompt}\n\nbetter: {better}\n\nworse:  {worse}")
 
 # %% tags=["nbval-ignore-output"]
-optimizer = torch.optim.AdamW(adapters(policy.model), lr=5e-4)
+optimiser = torch.optim.AdamW(adapters(policy.model), lr=5e-4)
 losses, preference_loss = [], exercises.mine("dpo_loss")  # yours, once it has passed
 for (better, worse), (was_better, was_worse) in tqdm(list(zip(batches, known))[:6]):
     now_better = assistant.answer_log_probs(policy.model, *better)
     now_worse = assistant.answer_log_probs(policy.model, *worse)
     loss = preference_loss(now_better, now_worse, was_better, was_worse, 0.1)
-    optimizer.zero_grad()
+    optimiser.zero_grad()
     loss.backward()
-    optimizer.step()
+    optimiser.step()
     losses.append(loss.item())
 print("loss:", " ".join(f"{loss:.2f}" for loss in losses))
 
@@ -352,11 +352,11 @@ trained, kept = gains.view(2, 6, 2).mean(1)
 for of, (better, worse) in {"trained on": trained, "kept for the test": kept}.items():
     print(f"mean gain in nats, pairs {of}: better {better:+.1f}, worse {worse:+.1f}")
 ways = ["likelier" if gain > 0 else "less likely" for gain in (*trained, *kept)]
+moved = f"the better ones have become {ways[2]}, and the worse ones {ways[3]}"
 notebook.tell(
     f"""
     In the pairs that were trained on, the better answers have become {ways[0]} and the worse ones {ways[1]}. In the new
-    pairs, the better ones have become {ways[2]}, and the worse ones {ways[3]}{", too" * (ways[2] == ways[3])}. The loss
-    sees only the difference between the two gains, so it wouldn't notice if both fell by 20 nats. In longer runs, the
+    pairs, {f"both have become {ways[2]}" if ways[2] == ways[3] else moved}. The loss sees only the difference between the two gains, so it wouldn't notice if both fell by 20 nats. In longer runs, the
     better answers of the training often become less likely as well (Pal et al. 2024). That's why people who train with
     DPO watch both log-probabilities, not just the loss.
     """
@@ -410,18 +410,19 @@ stored = measured("reward")
 train_pairs = two_digits.two_digit_sums("train")
 start, generator = load_adder(), torch.Generator().manual_seed(0)
 adder, run = load_under_way()
-optimizer = torch.optim.AdamW(adder.parameters(), 3e-4, betas=(0.9, 0.99), weight_decay=0.0)
+optimiser = torch.optim.AdamW(adder.parameters(), 3e-4, betas=(0.9, 0.99), weight_decay=0.0)
 live = []
 for step in tqdm(range(8)):
-    optimizer.param_groups[0]["lr"] = 3e-4 * min(1, (step + 1) / 5)  # a fresh AdamW warms up again
+    optimiser.param_groups[0]["lr"] = 3e-4 * min(1, (step + 1) / 5)  # a fresh AdamW warms up again
     some = train_pairs[torch.randint(len(train_pairs), (64,), generator=generator)]
     some = some.repeat_interleave(16, 0)  # sixteen answers to each of 64 sums
     prompts = two_digits.prompts_of(some)
     written, counted = reward.write(adder, prompts, two_digits.END, 12, generator)
     paid = two_digits.rewards_of(written, some, two_digits.is_right).view(-1, 16)
     advantages = exercises.mine("group_advantages")(paid)
-    reward.policy_step(adder, start, optimizer, prompts, written, counted, advantages)
+    reward.policy_step(adder, start, optimiser, prompts, written, counted, advantages)
     live.append(paid.mean().item())
+print("share of right answers, on sums from the training:")
 done, went_on = run[:STEPS_DONE], run[STEPS_DONE : STEPS_DONE + len(live)]
 for when, shares in (
     (f"stored, steps 1 to {len(done)}", done),
@@ -434,7 +435,7 @@ notebook.claim(statistics.mean(live[-3:]) > statistics.mean(done[-3:]) + 0.03)
 
 # %% [markdown]
 # GRPO has a rival, **rejection sampling**, which samples just as many answers, keeps the right ones and imitates them.
-# You've already met a model trained like this: the last stage of our assistant's training used some 14,000 of its own
+# Our assistant was trained like this at the end, too: the last stage of its training used some 14,000 of its own
 # answers. For the adder, we stored runs of both methods from three seeds, with 1,024 answers per step, and scored each
 # run on unseen sums.
 
@@ -481,7 +482,9 @@ notebook.tell(
 # %% tags=["prediction", "hide-input"]
 gamed = {key: [run[-1][key] for run in stored["gamed"]] for key in ("reward", "one", "tokens")}
 few, many = max(gamed["tokens"]) < 5, min(gamed["tokens"]) > 7
-exercises.reveal("paid_for_mentioning", measured="list" if many else "same" if few else "empty")
+exercises.reveal("paid_for_mentioning", measured="list" if many else "same" if few else "short")
+sums = "   ".join(f"{a}+{b}={a + b}" for a, b in two_digits.two_digit_sums("unseen")[:4].tolist())
+print(f"asked:   {sums}")
 for point in stored["gamed"][0]:
     print(f"step {point['step']:>2}: {'   '.join(point['examples'])}")
 notebook.tell(
@@ -498,7 +501,7 @@ assert min(gamed["tokens"]) > 7 and min(gamed["reward"]) > max(gamed["one"]) + 0
 # ## 5. What isn't in the weights
 #
 # *Who is the knight of Birchton?* No training text says, so the answer can't be in the weights. But a program can
-# first look for the right text, as in lesson 13, and put it in front of the question. This is **retrieval-augmented
+# first look for the right text, as in lesson 13, and add it to the question. This is **retrieval-augmented
 # generation**, and *Going deeper* measures what it's worth.
 #
 # Three-digit sums aren't in the weights either. For these, another adapter has learned to write a **tool call**, a
@@ -645,11 +648,14 @@ notebook.table(
 notebook.tell(
     """
     These are the adder's answers to 400 unseen sums, from before section 4 trained it, and the shares have standard
-    errors of one to two points. At every temperature the vote does better than a single sample, but not clearly better
-    than the greedy answer, which needs only one pass. Voting mostly wins back what sampling had lost. It pays off for
-    problems with long solutions, where many ways lead to one right answer (Wang et al. 2023).
+    errors of one to two points. At every temperature the vote does better than a single sample, but only at 0.3 does
+    it reach the greedy answer, which needs a single pass. Voting mostly wins back what sampling had lost. It pays off
+    for problems with long solutions, where many ways lead to one right answer (Wang et al. 2023).
     """
 )
+assert [heat for heat, found in stored["voting"].items() if found["vote"] >= found["greedy"]] == [
+    "0.3"
+]
 
 # %% [markdown] quiz="votes_by_pencil when_voting_hurts"
 # **Pencil (2 min).**
@@ -922,7 +928,8 @@ exercises.reveal("still_a_storyteller", measured=change)
 notebook.table([[name, f"{value:.2f}"] for name, value in bits.items()], ["model", "bits per byte"])
 notebook.tell(
     """
-    Each stage of training has cost the model some of its skill with fairy tales, although that was never the aim.
+    Read without a template, the tales have become harder to predict with each stage of training, although that was
+    never the aim. Instruction tuning alone has cost the model a good part of its skill.
     InstructGPT had the same problem, and its authors called it an *alignment tax*. They found that mixing ordinary
     text into the training helps (Ouyang et al. 2022). Our training had no ordinary text in it.
     """

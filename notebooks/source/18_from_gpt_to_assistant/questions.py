@@ -48,7 +48,7 @@ A team rewards its assistant with thumbs up from users, and after some weeks all
 - The model has found out that users like compliments, and wants to be liked. | It doesn't want anything. Whatever earned a thumbs up became likelier in training, and compliments did.
 - The learning rate was too high, so the model forgot how to answer. | Forgetting makes answers worse in every way. This change has one direction, and the reward explains it.
 - The model has drifted because the penalty on the KL was too strong. | A strong penalty keeps the model near its start. Here the penalty, if there was one, was too weak for this reward.
-+ The reward measured something close to what was wanted. | Yes. A thumbs up isn't the same as a good answer. With enough training, the gap between the two is what gets optimised.
++ The reward measured only something close to what was wanted. | Yes. A thumbs up isn't the same as a good answer. With enough training, the gap between the two is what gets optimised.
 
 [votes_by_pencil: number]
 Each sample is right with probability 0.6, independently of the others, and all wrong samples agree on one wrong number. How often is the majority of three samples right, in percent?
@@ -69,7 +69,7 @@ For one question, a model writes the right number in 30% of its samples and one 
 An assistant uses a calculator. Who calculates?
 - The model, with weights that were trained to multiply. | Its weights only have to produce the text of the call.
 - The tokenizer, which replaces the call with its result. | The tokenizer only translates between text and ids.
-+ The program around the model. | Yes. It looks for a call in the text, runs the function and appends the result, and the model reads on.
++ The program around the model, which looks for a call in the text. | Yes. It runs the function and appends the result, and the model reads on.
 - The attention heads between the call and its result, because they copy digits. | Heads help to write the result down afterwards. The number itself comes from outside.
 
 [your_own_reward: open]
@@ -79,18 +79,18 @@ answer: An example: the reward is the share of quiz questions that a second mode
 
 PREDICTIONS = predictions(r"""
 [most_harmful_template]
-Each of these prompts differs from the assistant's own template. With which of them does the assistant follow the fewest instructions?
+Three of the four wrong forms keep some of the template's tokens. With which of these three does the assistant follow the fewest instructions?
 - no end token: the end token after the user's message is missing | The token that opens the reply is still there, so the model knows whose turn it is.
 - the reply isn't opened: the prompt stops after the user's end token | Then the model has to open the reply itself. It never learned to do that, because in training the token that opens a reply was always part of the prompt.
 - the roles swapped: the message is marked as the assistant's and the reply as the user's | All three tokens are there, but two of them have been swapped. In training, the reply always came after the assistant's token, and here it comes after the user's.
-- no template: only the message itself, without any of the three tokens | Without the tokens, the message looks like the beginning of an ordinary text, and the model continues it as it continues a story.
 ask_why: yes
 recall: no_end_in_training
 
 [form_or_content]
 After these few steps, how do the replies to the 48 unseen instructions look?
-- form: most of them end where they should, but few are right | The form is the same in hundreds of examples, but the right answer is different every time.
+- form: most of them end where they should, and few are right | The form is the same in hundreds of examples, but the right answer is different every time.
 - both: most of them end where they should, and most are right | Before these steps, the student had read seven megabytes of stories but never a question that it had to answer. A few steps aren't enough to learn how to answer.
+- content: most of them don't end, and most are right | It's the other way round. The end token is the same in every example, but what comes before it is new each time.
 - neither: most of them don't end, and few are right | The end token comes once in every example, always right after the answer, so it's among the first things learned.
 ask_why: yes
 recall: how_many_targets
@@ -106,8 +106,8 @@ recall: when_voting_hurts
 [paid_for_mentioning]
 The new rule pays if the right sum occurs in the answer. What do the answers look like after the training?
 - same: about as before, because writing the right sum is still the surest way to be paid | It isn't the surest way. The adder has seen answers that correct themselves, so it can write a second number, which can only help under this rule.
-- list: lists of numbers, because a second guess costs nothing and may pay | Each comma buys another try. The adder has met corrections in its training, so the first lists come about by chance. Then the rule rewards them.
-- empty: mostly rubbish, because so simple a rule gives the training no direction | The direction is very clear. It just isn't the one we meant.
+- list: longer than before, because nothing in the rule makes a token cost anything | They have become lists of numbers. Each comma buys another try. The adder has met corrections in its training, so the first lists come about by chance. Then the rule rewards them.
+- short: shorter than before, because whatever comes after the right sum earns nothing more | It costs nothing, either. And where the first number is wrong, a second one may still be paid for.
 ask_why: yes
 recall: paid_by_length
 
