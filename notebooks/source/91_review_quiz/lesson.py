@@ -2,7 +2,7 @@
 # # Review
 #
 # There are three questions per lesson. They ask what you should know by heart, what's easily confused, and
-# sometimes what helps when your own model doesn't work. Questions on five lessons take **about 15 minutes**.
+# sometimes what helps when your own model doesn't work. Questions on five lessons take **10 to 15 minutes**.
 # Every option explains why it's right or wrong, and the heading tells you which lesson to return to. The
 # table of progress counts these questions in a row of their own, 91.
 
@@ -10,7 +10,7 @@
 from helpers import exercises
 
 # %% [markdown] tags=["notes"]
-# **About an hour** alone for all of them, or ten questions in 15 minutes by show of hands. **If you're
+# **40 to 60 minutes** alone for all of them, or ten questions in 15 minutes by show of hands. **If you're
 # running late**, take one question per lesson.
 
 # %% [markdown] quiz="review_bottleneck review_path_convolution review_teacher_forcing"
