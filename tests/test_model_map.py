@@ -444,6 +444,10 @@ def test_without_a_head_the_map_shows_what_the_model_does_without_it(translator)
     view.place = "decoder/1/masked-self-attention/3/5,1/why"
     score = view.trace.decoder.layers[1][0].heads.scores[3, 5, 1]  # of the model without them
     assert abs(numpy.sum(view._asked["pairs"]) - score.item()) < 1e-4
+    view.place = f"{place.rsplit('/', 1)[0]}/join/3"
+    sent, column = view._asked["weight"], model.decoder_layers[0].self_attention.out_proj.weight[0]
+    codes = numpy.frombuffer(bytes(view._asked_data), numpy.int16)[sent["at"] :][: 256 * 32 : 32]
+    assert numpy.allclose(codes * sent["scale"], column.detach(), atol=2e-3)  # W_O is what it was
     view.chosen = [[3, 1]]  # it goes on without them, too
     assert view.trace.written[3] != whole.written[3]
     view.off = []
@@ -554,6 +558,12 @@ def test_the_tour_speaks_of_this_trace(trace):
     assert f"“{key}” gets {100 * mean.max():.0f}% of the weight" in second
     least = min(found[0].probability for found in trace.candidates)
     assert f"{-numpy.log(least):.2f} nats" in third
+    near, join = model_map(trace, tour=["heads", "mixtures"])._tour
+    told = r"“(.+?)”.* Head (\d) takes .+ from “(.+?)”, the token (after|before)"
+    word, head, other, side = re.search(told, join["text"]).groups()
+    assert re.match(f"Head {head} .* the one {side} .* No other", near["answer"][int(head) - 1])
+    row, names = int(join["place"].split("/")[-1]), [one.strip("▁") for one in trace.encoder.tokens]
+    assert [names[row], names[row + (1 if side == "after" else -1)]] == [word, other]
     assert model_map(trace, tour="")._tour == []
     with pytest.raises(ValueError, match="no tour '17'"):
         model_map(trace, tour="17")

@@ -18,6 +18,7 @@ def words_of(trace, off=()) -> dict:
     source = _tokens(stack.tokens)
     row = _most_telling(source, [parts[0].heads for parts in stack.layers])
     first_most, last_most = (_most(parts[0].heads, row) for parts in (first, stack.layers[-1]))
+    near = _neighbour(first[0].heads.weights, source)
     words = {
         "from_1": source[first_most[0]],
         "share_1": percent(first_most[1]),
@@ -29,13 +30,13 @@ def words_of(trace, off=()) -> dict:
         "width": stack.embeddings.shape[-1],
         "hidden": first[-1].hidden.shape[-1],
         "n_heads": len(first[0].heads.query),
-        "near": _neighbour(first[0].heads.weights),
+        **near,
+        "join": f"{name}/0/{first[0].kind}/join/{near['near_row']}",
         "d_head": first[0].heads.query.shape[-1],
         "source": source[row],
         "follow_source": f"{name}:{row}",
         "layer": f"{name}/0",
         "output": "decoder/output",
-        "join": f"{name}/0/{first[0].kind}/join/{row}",
         "head": place,
         "number": f"{place}/{query},{key}",
         "asks": source[query],
@@ -145,8 +146,11 @@ def _most(heads, row):
     return int(shares.argmax()), shares.max().item()
 
 
-def _neighbour(weights):
-    """Say of each head how much of its weight a token gives to the one before or after it."""
+def _neighbour(weights, tokens):
+    """Say of each head how much of its weight a token gives to the one before or after it.
+
+    The head that gives a neighbour most is told with the word that does so most clearly.
+    """
     sides = {"before": -1, "after": 1}
     near = [
         max((one.diagonal(d).mean().item(), side) for side, d in sides.items()) for one in weights
@@ -156,11 +160,25 @@ def _neighbour(weights):
         True: "No other head of this layer gives a neighbour as much.",
         False: f"Another one gives a neighbour {percent(most[0])}. Press “Layer” to look for it.",
     }
-    return [
+    head, d = near.index(most), sides[most[1]]
+    inside = [i for i in range(len(tokens)) if 0 <= i + d < len(tokens)] or [0]
+    words = [i for i in inside if _is_word(tokens[i])] or inside
+    row = max(words, key=lambda i: weights[head, i, (i + d) % len(tokens)].item())
+    beside = (row + d) % len(tokens)
+    answers = [
         f"Head {i} gives {percent(share)} of a token’s weight to the one {side} it, on average. "
         f"{verdicts[(share, side) == most]}"
         for i, (share, side) in enumerate(near, 1)
     ]
+    return {
+        "near": answers,
+        "near_row": row,
+        "near_head": head + 1,
+        "near_side": most[1],
+        "near_share": percent(weights[head, row, beside].item()),
+        "joins": tokens[row],
+        "beside_it": tokens[beside],
+    }
 
 
 def _sharpest(stack, name):

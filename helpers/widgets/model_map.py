@@ -173,7 +173,8 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
     def _answer(self, _):
         """Send what only an open place needs: a head's matrix, the parts of a score."""
         if not self.recurrent and self.place:
-            with self._silent():
+            # A head that is off adds nothing, but W_O is what it was.
+            with ExitStack() if "/join/" in self.place else self._silent():
                 described, data = asked(self.trace, self.place, self._double)
             if described:
                 with self.hold_sync():

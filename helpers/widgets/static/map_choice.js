@@ -172,6 +172,7 @@ export const choosing = {
   },
   goesOn() {
     this.choosing = false;
+    if (this.starts >= 0) return this.goTo(this.starts);
     if (this.scores) return this.bring(this.hear(this.costs()));
     if (this.trace.recurrent) return this.hear("");
     if (this.trace.image) return this.hear(this.trace.entire ? missed(this.trace) : "All patches are read again.");

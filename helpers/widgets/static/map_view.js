@@ -251,11 +251,15 @@ class MapView {
 
   goTo(stop) {
     this.pause();
+    const step = this.tour[stop] || { stop: -1 };
+    // It speaks of the whole model and of all of the picture.
+    const out = ["off", "left_out"].some((name) => this.model.get(name).length);
+    this.starts = step.text && !step.leaves && out && this.model.send ? stop : -1;
+    if (this.starts >= 0) return this.rewrite({ off: [], left_out: [] }, "The model is whole again …");
     // As many rows as there were before the tour, at its end too, but where a step speaks of one.
     if (this.stop < 0 && this.bars.left < 0) this.before = this.model.get("written");
     this.side = this.came = "";
     this.bars.left = -1; // only a click on the picture leaves a tour half-way
-    const step = this.tour[stop] || { stop: -1 };
     const { text, parts, habit, answer, losses, back, plays, leaves, forgets, ...state } = step;
     const { written = this.before ?? this.model.get("written") } = state;
     // Without a kernel there's no matrix to show, but what it makes.
