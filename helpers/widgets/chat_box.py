@@ -154,7 +154,7 @@ class ChatBox(SentenceExplorer):
         found, whole = self.numbers, self.numbers["whole"]
         read = _changes(whole["prompt"], found["prompt"])
         both = _changes(whole["reply"], found["reply"])
-        before = [(i, mark.replace("-", "=")) for i, mark in both if mark != "+"]
+        before = [(i, " ") for i in whole["reply"]]
         now = [(i, mark) for i, mark in both if mark != "-"]  # nothing that isn't written
         answers = {"With the whole template it writes": before, "Now it writes": now}
         answers = {"and writes": now} if self.template == WHOLE else answers
@@ -163,8 +163,8 @@ class ChatBox(SentenceExplorer):
             block = self._draw_pieces(title, pieces, PURPLE if title in answers else GREY)
             sheet.put(block, 0, sheet.height)
             sheet.height += block.height
-        if before != both:
-            sheet.text(0, sheet.height + 10, "bold: no longer written, red: new", GREY)
+        if any(mark == "+" for _, mark in now):
+            sheet.text(0, sheet.height + 10, "red: not in the answer above", GREY)
             sheet.height += 18
         return [self._draw_table(), sheet]
 
@@ -224,7 +224,7 @@ class ChatBox(SentenceExplorer):
             name = f"{visible(text)} ({len(held)} tokens)" if held[1:] else visible(text)
             odd = mark == "+" and colour == PURPLE  # in an answer
             fill = BAD if odd else ROLES.get(i, colour)
-            labels.append((name, fill, mark in "+=" or i in ROLES, mark == "-"))
+            labels.append((name, fill, mark == "+" or i in ROLES, mark == "-"))
             held = []
         ended = not pieces or colour == GREY or pieces[-1][0] == MARKS.end
         return draw_labels(title, labels, "" if ended else "…")
