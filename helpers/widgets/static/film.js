@@ -83,7 +83,12 @@ class Player {
     this.on.onclick = () => this.step(1);
     const range = { type: "range", min: 0, max: this.end, step: "any" };
     this.slider = make("input", { ...range, "aria-label": "Moment of the film" });
-    this.slider.oninput = () => this.pause(Number(this.slider.value));
+    this.slider.oninput = () => {
+      if (this.until < Infinity) this.playing = false; // it was only a step
+      this.held = this.playing; // it plays on when the slider is let go
+      this.show(Number(this.slider.value));
+    };
+    this.slider.onchange = () => Object.assign(this, { held: false });
     this.count = make("span", { class: "film-count", "aria-hidden": "true" });
     this.speed = speedMenu();
     return make("div", { class: "film-bar" }, this.back, this.button, this.on, this.slider, this.count, this.speed);
@@ -126,7 +131,7 @@ class Player {
 
   run(before, now) {
     if (!this.playing || !this.root.isConnected) return;
-    const passed = (Math.min(now - before, 100) / 1000) * Number(this.speed.value);
+    const passed = this.held ? 0 : (Math.min(now - before, 100) / 1000) * Number(this.speed.value);
     const next = Math.min(this.time + passed, this.until, this.end);
     if (next >= Math.min(this.until, this.end)) this.playing = false;
     this.show(next);

@@ -43,7 +43,7 @@ export function waysBetween(before, after) {
   const ways = [];
   const words = []; // those that go are in front, or the boxes that stay would hide them
   for (const [name, shape] of Object.entries(before)) {
-    const gone = { from: shape, to: { ...shape, ...GONE }, fade: [0, 0.2] };
+    const gone = { from: shape, to: { ...shape, ...GONE }, when: [0, 0.2] }; // before others come
     if (!(name in after)) (shape.kind === "text" ? words : ways).push(gone);
   }
   for (const [name, shape] of Object.entries(after)) {
