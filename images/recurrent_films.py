@@ -345,17 +345,17 @@ def decoder_looking_back():
     told = [
         "How much does each English word take from each French one?",
         "First, the encoder turns each French word into a state.",
-        "The decoder's state, s, meets all seven, which gives each a weight. It takes "
-        f"{of(0, 0)} and {of(0, 1)}, and writes “a”.",
-        f"s has changed, so the weights do, too: “doctor” takes {of(1, 1)}, “médecin”.",
+        f"The decoder's state s gives each a weight. It takes {of(0, 0)} and {of(0, 1)}, and "
+        "writes “a”.",
+        f"“a” goes in and changes s, and so the weights: “doctor” takes {of(1, 1)}.",
         f"“looks” needs only “cherche”, so it takes {of(2, 2)}.",
         f"“for” has no French word of its own, so {of(3, 2)} and {of(3, 3)} mix into one vector.",
         f"“the” takes {of(4, 3)}, “la”, and again some of “cherche”.",
         "“letter” looks at “lettre”, its French counterpart.",
         "The full stop looks at the French one.",
         "<eos> also looks at the full stop, not at the French <eos>.",
-        "Nobody told the model which words belong together. Learning to translate was enough for "
-        f"this diagonal, with kinks at {names}.",
+        "Nobody told the model which words belong together. Translating taught it this diagonal, "
+        f"with kinks at {names}.",
     ]
     moves = {0: 3.2, 2: 4.6, 3: 3.6, 4: 2.8, 5: 4.2, 6: 3.2, 7: 2.6, 8: 2.4, 9: 2.4}
     scenes = [Scene(one, moves.get(i, 1.9), i not in (0, 4, 7, 8)) for i, one in enumerate(told)]
@@ -366,8 +366,17 @@ def decoder_looking_back():
                        room=200)  # fmt: skip
         if -2 < now < len(written):
             _gaze(scene, weights[now] if now >= 0 else [0] * 7, now)
+        if now == -1:
+            scene.rect("encoder", 1, 90, 376, 20, "none", "edge")
+            scene.text("encoder name", 189, 106, "encoder, in both directions", "muted")
+        if 0 < now < len(written):  # the word just written, from its row
+            scene.card(f"back {now}", 234, 236, written[now - 1], "key", 84, opacity=0, height=28,
+                       start=(WROTE_AT + 40, 249 + 23 * now), when=(0.1, 0.3))  # fmt: skip
         _map(scene, written, weights, now)
-        scene.text("blank", 6, 458, f"no number: under {BLANK}", "muted", anchor="start")
+        if now != -1:  # where there are colours
+            kind = "number" if now in (-2, len(written)) else "colour"
+            scene.text("blank", 6, 458, f"no {kind}: under {BLANK}", "muted", anchor="start",
+                       when=(0.7, 1))  # fmt: skip
     for i, j in kinks:
         scene.rect(f"kink {i}", COLUMNS[j] - 26, 97 + 43 * i, 52, 42, "none", "ink", line=3,
                    when=(0.7, 1))  # fmt: skip
@@ -381,33 +390,33 @@ def _gaze(scene, weights, now):
     scene.rect("decoder", *DECODER.values(), "none", "ink")
     for j, (at, weight) in enumerate(zip(COLUMNS, weights, strict=True)):
         seen, share = weight >= BLANK, wide * (weight / taken if weighed else 1 / 7)
-        turn = (0.25, 0.4) if weighed else (0.08 * j, 0.4 + 0.08 * j)  # one after the other
-        drawn = turn if weighed else (0.4 + 0.07 * j, 0.58 + 0.07 * j)
+        turn = (0.45, 0.55) if weighed else (0.08 * j, 0.4 + 0.08 * j)  # one after the other
+        drawn = (0.5, 0.6) if weighed else (0.4 + 0.07 * j, 0.58 + 0.07 * j)
         scene.rect(f"state {j}", at - 22, 114, 44, 30, INKS[j], INKS[j], SHADE * weight,
                    start={"y": 62}, when=turn)  # fmt: skip
         end = x + share / 2, y
-        scene.line(f"gaze {j}", [(at, 144), end], INKS[j], round(max(14 * weight, 1.5), 1),
+        scene.line(f"gaze {now} {j}", [(at, 144), end], INKS[j], round(max(14 * weight, 1.5), 1),
                    opacity=1 if seen else 0.35, start={"points": [*end, *end]},
                    when=drawn)  # fmt: skip
         if weighed:
-            scene.card(f"s {now} {j}", at, 129, "s", "ink", 30, True, 24, start=(234, 236),
-                       opacity=0, when=(0, 0.35))  # fmt: skip
+            scene.card(f"s {now} {j}", at, 129, "s", "ink", 22, True, 24,
+                       start=(165 + 23 * j, 236), opacity=0, when=(0.3, 0.5))  # fmt: skip
         if seen:
-            scene.text(f"weight {j}", at, 106, f"{weight:.2f}", INKS[j], bold=True, when=turn)
+            scene.text(f"weight {now} {j}", at, 106, f"{weight:.2f}", INKS[j], bold=True, when=turn)
             part, state = (x, y, share, high), {"x": at - 22, "y": 114, "width": 44, "height": 30}
             scene.rect(f"taken {now} {j}", *part, INKS[j], tint=SHADE, round=0, start=state,
-                       when=(0.4, 0.6))  # fmt: skip
+                       when=(0.55, 0.7))  # fmt: skip
             come = dict(zip(DECODER, part, strict=True))
             scene.rect(f"blend {now} {j}", *DECODER.values(), INKS[j], tint=SHADE * weight,
-                       start=come, when=(0.65, 0.8))  # fmt: skip
+                       start=come, when=(0.75, 0.85))  # fmt: skip
         scene.text(f"h {j}", at, 135, STATES[j], "ink", start={"y": 83}, when=turn)
         if share > 70 and seen:
             words = f"{weight:.2f} {STATES[j]}"
-            scene.text(f"part {now} {j}", *(end[0], y + 18), words, when=(0.6, 0.65))
+            scene.text(f"part {now} {j}", *(end[0], y + 18), words, when=(0.7, 0.72))
         x += share
     scene.text("its name", 234, 242, "decoder, state s", bold=True, room=150)
     if weighed:
-        scene.arrow("goes in", 234, 209, 234, 221, "ink", 3, 9, when=(0.6, 0.7))
+        scene.arrow("goes in", 234, 209, 234, 221, "ink", 3, 9, when=(0.7, 0.75))
 
 
 def _map(scene, written, weights, now):
@@ -415,7 +424,7 @@ def _map(scene, written, weights, now):
     opening, last = now < -1, now == len(written)
     whole = opening or last
     foot, pitch = (118, 43) if whole else (272, 23)
-    late = {"when": (0, 0.8) if last else (0.8, 1)}  # what is new comes when the rest is there
+    late = {"when": (0, 0.8) if last else (0.85, 1)}  # what is new comes when the rest is there
     scene.text("written", WROTE_AT, foot - 24, "written", bold=True, anchor="start", **late)
     if now + 1 < len(written) and not opening:
         scene.text("next", WROTE_AT, foot + pitch * (now + 1) + 6, "?", anchor="start",
@@ -433,9 +442,9 @@ def _map(scene, written, weights, now):
         for j, weight in enumerate(weights[i]):
             if weight < BLANK:
                 continue
-            come = {"width": 0} if opening else DECODER  # out of which its word comes
-            scene.rect(f"cell {i} {j}", COLUMNS[j] - 26, y - pitch / 2 + 1, 52, pitch - 2, INKS[j],
-                       INKS[j], SHADE * weight, line=1, round=0, start=come, **late)  # fmt: skip
+            cell = COLUMNS[j] - 26, y - pitch / 2 + 1, 52, pitch - 2
+            scene.rect(f"cell {i} {j}", *cell, INKS[j], INKS[j], SHADE * weight, line=1, round=0,
+                       start={"width": 0}, **late)  # fmt: skip
             if whole:
                 how = late if opening else {"when": (0.7, 1)}
                 scene.text(f"share {i} {j}", COLUMNS[j], y + 6, f"{weight:.2f}", start={}, **how)
@@ -443,7 +452,8 @@ def _map(scene, written, weights, now):
 
 # ---- lesson 02: one step of attention, in numbers ------------------------------------------------
 
-WRITTEN_AT, BAR_AT, SCORE_AT, KEY_AT = 24, 116, 146, 204  # heights; a bar's foot
+WRITTEN_AT, BAR_AT, SCORE_AT, KEY_AT = 24, 116, 172, 204  # heights; a bar's foot
+LIFT = 72  # how much higher all is before there are weights
 MIX_AT = 162, 272  # where the context is, as a column: the middle of its top
 OWN = {1: "second", 2: "query"}  # the states that are taken have a colour each
 # Entries with which a reader can recompute all that is shown, to the digit.
@@ -487,52 +497,52 @@ def bahdanau_step():
         "“chat”.",
         f"Each state is multiplied by its weight: {step['work'][1]}.",
         f"Added up, they make the context: {step['work'][2]}.",
-        "Context, state and previous word give the next state, which writes “black”, as “noir” "
-        "weighed most.",
+        "Context, state and previous word give the next state, which writes “black”.",
     ]
     return film([_once(step, pair, *moment) for moment in enumerate(told)], 428)
 
 
 def _once(step, pair, moment, caption):
-    scene = Scene(caption, {0: 2.4, 1: 2.0, 7: 4.6, 8: 3.6, 11: 2.6, 12: 3.2}.get(moment, 1.5),
-                  key=moment in (1, 3, 6, 8, 10, 11, 12),
-                  rest=2 if moment == 8 else REST)  # fmt: skip
+    moves = {0: 2.4, 1: 2.0, 6: 3.6, 7: 4.2, 8: 4.6, 11: 2.6, 12: 3.2}
+    scene = Scene(caption, moves.get(moment, 1.5), key=moment in (1, 3, 6, 8, 10, 11, 12),
+                  rest=1.5 if moment == 8 else REST)  # fmt: skip
     words, small = step["source"], "₁₂₃₄₅₆"
     scores, shares = step["scores"].tolist(), step["alpha"].tolist()
     for i, (x, word) in enumerate(zip(PLACES, words, strict=True)):
         noir = i == 2 and 2 <= moment <= 6
         scene.card(f"word {i}", x, KEY_AT, word, "query", 74, full=noir)
-        took = f"{shares[i]:.2f} " if moment > 9 and i in OWN else ""
+        took = f"{shares[i]:.2f} " if moment in (10, 11) and i in OWN else ""
         scene.text(f"h {i}", x, KEY_AT + 36, f"{took}h{small[i]}", OWN[i] if took else "query",
                    bold=bool(took), room=70)  # fmt: skip
         if moment == 0:
             gap, turn = (330, 43), (0.4, 0.7 + 0.06 * i)
             scene.line(f"ask {i}", [gap, (x, KEY_AT - 19)], "key", opacity=0.6, when=turn,
                        start={"points": [*gap, *gap]})  # fmt: skip
-        if 1 <= moment <= 6:
+        if 1 <= moment <= 5 + (i != 2):
             scene.card(f"s {i}", x, KEY_AT - 34, "s", "key", 34, True, 26,
                        start=(330, WRITTEN_AT), when=(0.1 * i, 0.1 * i + 0.5))  # fmt: skip
         if moment >= 7 or (moment >= 6 and i == 2):
             turn = 0.45 + 0.1 * (i - (i > 2))  # one after the other, all through the same network
             come = {"start": {"x": 240, "y": 338}, "when": (turn + 0.07, turn + 0.15)}
-            if moment == 6:
-                come = {"start": {"x": 436, "y": 422}, "when": (0.7, 1)}
-            elif moment == 7 and i != 2:
+            if moment > 7:
+                come = {}
+            elif moment == 6:
+                come = {"start": {"x": 409, "y": 471}, "when": (0.8, 1)}
+            elif i != 2:
                 scene.card(f"pair {i}", 240, 330, f"s, h{small[i]}", "query", 64, height=28,
                            opacity=0, start=(x, KEY_AT + 30), when=(turn, turn + 0.07))  # fmt: skip
-            y = SCORE_AT + 26 * (moment >= 7)  # where s was
-            scene.text(f"score {i}", x, y, number(scores[i]), "ink", 19, bold=True, **come)
+            scene.text(f"score {i}", x, SCORE_AT, number(scores[i]), "ink", 19, bold=True, **come)
         if moment >= 8:
             high, seen = 48 * shares[i], shares[i] >= BLANK
             scene.rect(f"bar {i}", x - 34, BAR_AT - high, 68, high, "result",
-                       start={"y": BAR_AT, "height": 0})  # fmt: skip
+                       start={"y": BAR_AT, "height": 0}, when=(0.85, 1))  # fmt: skip
             scene.text(f"weight {i}", x, BAR_AT - 6 - high, f"{shares[i]:.2f}" if seen else "<0.01",
-                       "result" if seen else "muted", bold=seen)  # fmt: skip
+                       "result" if seen else "muted", bold=seen, when=(0.85, 1))  # fmt: skip
     if moment == 7:
         how = {"height": 44, "start": (240, 332), "when": (0.35, 0.45)}
         scene.card("network", 240, 332, "v · tanh(W s + U h)", "value", 210, **how)
     rows = ("weight α", "result", 8, 46, 76), ("score", "ink", 6, 127, 60)
-    for name, ink, since, y, high in rows:  # at first there is only room for what is to come
+    for name, ink, since, y, high in rows[moment < 8 :]:
         scene.rect(f"{name} row", 3, y, 474, high, "none", "edge")
         scene.text(
             f"{name} name", 9, y + 19, name, ink if moment >= since else "muted", anchor="start"
@@ -553,6 +563,12 @@ def _once(step, pair, moment, caption):
         _mixed(scene, step, moment)
     if moment == 12:
         _next(scene)
+    for shape in scene.shapes.values() if moment < 8 else ():  # no weights yet: all is higher
+        for where in (shape, shape.get("start", {})):
+            if where.get("y", 0) > 60:
+                where["y"] -= LIFT
+            if "points" in where:
+                where["points"][1::2] = [y - LIFT * (y > 60) for y in where["points"][1::2]]
     return scene
 
 
@@ -560,18 +576,19 @@ def _softmax(scene, words, scores):
     """Work out the two largest weights, from the scores that stand above."""
     powers = [math.exp(round(score, 2)) for score in scores]
     whole = sum(powers)
-    for row, i in enumerate(OWN):
-        y, share, begin = 306 + 44 * row, powers[i] / whole, 0.5 + 0.15 * row
-        for name, x, dy, said, size, room in (
-            ("of", 6, 0, words[i], TEXT, 56),
-            ("e", 66, 0, "e", 24, 20),
-            ("power", 82, -11, number(scores[i]), TEXT, 66),
-            ("share", 152, 0, f"= {powers[i]:,.0f} ÷ {whole:,.0f} = {share:.2f}", TEXT, 316),
+    for left, i in zip((6, 250), OWN, strict=True):
+        share = f"{powers[i]:,.0f} ÷ {whole:,.0f} = {powers[i] / whole:.2f}"
+        for name, x, y, said, size, room, begin in (
+            ("of", 0, 306, words[i], TEXT, 56, 0.1),
+            ("e", 60, 306, "e", 24, 20, 0.1),
+            ("power", 76, 295, number(scores[i]), TEXT, 56, 0.1),
+            ("raised", 134, 306, f"= {powers[i]:,.0f}", TEXT, 90, 0.2),
+            ("share", 0, 402, share, TEXT, 222, 0.6),
         ):
-            scene.text(f"{name} {i} e", x, y + dy, said, OWN[i] if name == "of" else "ink", size,
-                       "start", name == "of", room=room, when=(begin, begin + 0.15))  # fmt: skip
-    scene.text("all six", 6, 404, f"all six powers sum to {whole:,.0f}", "muted",
-               anchor="start", when=(0.5, 0.65))  # fmt: skip
+            scene.text(f"{name} {i} e", left + x, y, said, OWN[i] if name == "of" else "ink", size,
+                       "start", name == "of", room=room, when=(begin, begin + 0.1))  # fmt: skip
+    scene.text("all six", 6, 354, f"all six powers sum to {whole:,.0f}", "muted",
+               anchor="start", when=(0.4, 0.5))  # fmt: skip
 
 
 def _mixed(scene, step, moment):
@@ -586,7 +603,7 @@ def _mixed(scene, step, moment):
         for k, value in enumerate(step["parts" if times else "encoder"][i][FOUR].tolist()):
             y = top + 27 * k
             if moment == 9:
-                how = {"when": (0.5, 0.8)}
+                how = {"when": (0.3, 0.7)}
             if moment == 10:  # row by row, so that numbers are always there
                 how = {"when": (0.4 + 0.12 * k, 0.6 + 0.12 * k)}
             scene.rect(f"column {i} {k}", x - 34, y, 68, 25, colour, tint=tint, round=0, **how)
@@ -594,12 +611,13 @@ def _mixed(scene, step, moment):
                 near = 21 * (2 * i - 3) if joined else 0  # the numbers meet, and become their sum
                 scene.text(f"of {i} {k}", x + near, y + 18, number(value), room=64,
                            opacity=float(not joined), **how)  # fmt: skip
-    if moment < 12:
-        of = "the context" if joined else "each state, weighted" if times else "each state"
-        scene.text("four", 6, 404, f"4 of the 128 numbers of {of}", "muted", anchor="start")
+    of = "the context" if joined else "each state, weighted" if times else "each state"
+    late = {"when": (0.3, 0.7)} if moment == 9 else {}
+    scene.text("four", 6, 404, f"4 of the 128 numbers of {of}", "muted", anchor="start", **late)
     if moment == 10:
-        scene.text("left out", 264, top + 99, "under 0.01: left out", "muted", anchor="start",
-                   room=210, when=(0.2, 0.4))  # fmt: skip
+        rest = sum(share for i, share in enumerate(step["alpha"].tolist()) if i not in OWN)
+        scene.text("left out", 264, top + 99, f"the rest, {rest:.3f}: left out", "muted",
+                   anchor="start", room=210, when=(0.2, 0.4))  # fmt: skip
     if joined:
         scene.text("context", middle, top - 6, "context c", "result", bold=True, when=(0.5, 0.7))
         for k, value in enumerate(step["context"][FOUR].tolist()):
@@ -627,41 +645,51 @@ def _next(scene):
 def _opened(scene, state, noir, from_query, from_key, v, moment):
     """Draw the score of one pair in numbers: four entries of every vector on the way."""
     total, apart = from_query + from_key, moment == 3
+    products = total.tanh().round(decimals=2) * v.round(decimals=2)  # of numbers as they are shown
     # name, colour, vector, from which moment to which, where, and what its numbers come out of
-    strips = [("s", "key", state, 2, 3, 37, 37),
-              ("h₃", "query", noir, 2, 3, 284, 284),
-              ("W s", "key", from_query, 3, 6, 190 if apart else 37, 178),  # beside the matrix
-              ("U h₃", "query", from_key, 3, 6, 436 if apart else 138, 424),
-              ("sum", "muted", total, 4, 6, 239, 188),
-              ("tanh", "result", total.tanh(), 5, 6, 340, 290),
-              ("v", "value", v, 6, 6, 441, 441)]  # fmt: skip
-    for x, sign, first in ((87, "+", 4), (188, "=", 4), (289, "→", 5), (390, "·", 6)):
-        if moment >= first:
-            scene.text(f"sign {x}", x, 346, sign, "ink", 20, bold=True, when=(0.5, 0.7))
-    for x, matrix in ((114, "W"), (360, "U")) if apart else ():
-        scene.rect(matrix, x - 28, 290, 56, 104, "value", "value", 0.12, when=(0, 0.4))
+    strips = [("s", "key", state, 2, 3, 116, 116),
+              ("h₃", "query", noir, 2, 3, 356, 356),
+              ("W s", "key", from_query, 3, 5, 198 if apart else 37, 180),
+              ("U h₃", "query", from_key, 3, 5, 438 if apart else 138, 420),
+              ("sum", "muted", total, 4, 5, 239, 201),
+              ("tanh", "result", total.tanh(), 5, 6, 239 if moment > 5 else 340, 302),
+              ("v", "value", v, 6, 6, 138, 138),
+              ("products", "ink", products, 6, 6, 340, 302)]  # fmt: skip
+    signs = {3: "==", 4: "+=", 5: "+=→", 6: " ·="}.get(moment, "")
+    for x, sign in zip((157, 397) if apart else (87, 188, 289), signs, strict=False):
+        scene.text(f"sign {moment} {x}", x, 346, sign, "ink", 20, bold=True, when=(0.5, 0.7))
+    for x, matrix in ((42, "W"), (282, "U")) if apart else ():  # as wide as it is high
+        scene.rect(matrix, x - 36, 306, 72, 72, "value", "value", 0.12, when=(0, 0.4))
         scene.text(f"{matrix} name", x, 350, matrix, "value", 24, bold=True, when=(0, 0.4))
     for name, colour, values, first, last, x, source in strips:
         if not first <= moment <= last:
             continue
-        late = (0.5 + 0.2 * (first == 4), 1) if moment == first < 6 else (0, 0.5)
+        late = (0.5 + 0.2 * (first == 4), 1) if moment == first < 6 else (0.2, 0.4)
         how = {"when": (0.4, 0.7) if moment == 4 > first else late}  # what was there has gone
+        if name == "products":
+            how = {"when": (0.45, 0.6)}
         scene.text(f"{name} name", x, 284, name, colour, bold=True, **how)
         # The column of noir is the one that stood below its word.
         box, entry = ("column 2", "of 2") if name == "h₃" else (f"{name} box", f"{name} entry")
         for i, value in enumerate(values[FOUR].tolist()):
             y, come = 290 + 26 * i, {"x": source}
-            scene.rect(f"{box} {i}", x - 31, y, 62, 26, colour, colour, 0.12, **how)
+            scene.rect(f"{box} {i}", x - 31, y, 62, 26, colour, colour, 0.12,
+                       start={"x": source - 31}, **how)  # fmt: skip
             scene.text(f"{entry} {i}", x, y + 19, number(value), "ink", room=56, start=come,
                        **how)  # fmt: skip
     if moment < 6:
-        scene.text("four", 6, 420, "4 of the 128 numbers of each vector", "muted", anchor="start")
+        scene.text("four", 6, 424, "4 of the 128 numbers of each vector", "muted", anchor="start")
+        if apart:
+            scene.text("whole", 6, 450, "W and U have 128 × 128 numbers each", "muted",
+                       anchor="start", when=(0, 0.4))  # fmt: skip
     else:
-        four, score = (total.tanh() * v)[FOUR].sum().item(), (total.tanh() * v).sum().item()
+        four, score = products[FOUR].sum().item(), (total.tanh() @ v).item()
+        terms = " + ".join(map(number, products[FOUR].tolist()))
         rest = number(round(score, 2) - round(four, 2))
         sums = f"{number(four)} (these 4) + {rest} (the other {len(v) - 4}) ="
-        scene.text("sums", 396, 422, sums, "muted", anchor="end", when=(0.3, 0.5))
-        scene.text("score", 436, 422, number(score), "ink", 20, bold=True, when=(0.5, 0.7))
+        scene.text("terms", 369, 438, f"{terms} = {number(four)}", anchor="end", when=(0.6, 0.7))
+        scene.text("sums", 369, 471, sums, "muted", anchor="end", when=(0.7, 0.8))
+        scene.text("score", 409, 471, number(score), "ink", 20, bold=True, when=(0.75, 0.8))
 
 
 PICTURES = [hidden_state_travelling, decoder_looking_back, bahdanau_step]

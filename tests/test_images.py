@@ -273,10 +273,12 @@ def test_an_english_word_appears_when_its_weights_are_there_and_its_caption_says
         assert sum(bool(re.fullmatch(r"written \d", name)) for name in shapes) == i + 1
         assert shapes[f"written {i}"]["start"].keys() == {"x"}  # it slides through no other word
         assert {f"s {i} {j}" for j in range(7)} < shapes.keys()  # the decoder's state meets all
+        assert (f"back {i}" in shapes) == (i > 0)  # what was written goes in first
+        assert shapes["blank"]["text"].startswith("no colour")  # there are no numbers
         said = re.findall(r"0\.\d\d", scene["caption"])
         assert {*said} <= {v["text"] for k, v in shapes.items() if k.startswith("weight")}
         for j in range(7):  # each state shows its weight, and the map keeps it
-            shown = shapes.get(f"weight {j}", {"text": "0"})["text"]
+            shown = shapes.get(f"weight {i} {j}", {"text": "0"})["text"]
             tint = shapes[f"state {j}"]["tint"]
             assert float(shown) == pytest.approx(tint / recurrent_films.SHADE, abs=0.006)
             if shown != "0":
@@ -302,13 +304,21 @@ def test_the_step_of_bahdanau_can_be_recomputed_from_the_numbers_that_it_shows()
     assert torch.allclose(column("W s entry") + column("U h₃ entry"), column("sum entry"))
     torch.testing.assert_close(column("sum entry").tanh(), column("tanh entry"), **near)
     four, rest = map(float, re.findall(r"([\d.]+) \(", shapes["sums"]["text"]))
-    assert column("tanh entry") @ column("v entry") == pytest.approx(four, abs=0.0051)
+    products = column("products entry")
+    torch.testing.assert_close(column("tanh entry") * column("v entry"), products, **near)
+    *terms, total = map(float, re.findall(r"\d\.\d\d", shapes["terms"]["text"]))
+    assert terms == pytest.approx(products.tolist())
+    assert sum(terms) == pytest.approx(total) == pytest.approx(four)
     assert f"{four + rest:.2f}" == shapes["score"]["text"] == shapes["score 2"]["text"]
     torch.testing.assert_close(column("score", 6).softmax(0), column("weight", 6), **near)
     powers = column("score", 6).double().exp()  # the softmax, too, for the two largest
     for i in (1, 2):
-        said = f"= {powers[i]:,.0f} ÷ {powers.sum():,.0f} = {powers[i] / powers.sum():.2f}"
-        assert shapes[f"share {i} e"]["text"] == said
+        said = f"{powers[i]:,.0f} ÷ {powers.sum():,.0f} = {powers[i] / powers.sum():.2f}"
+        assert shapes[f"share {i} e"]["text"] == said  # and no chain of equals that aren't equal
+        assert shapes[f"raised {i} e"]["text"] == f"= {powers[i]:,.0f}"
+        softmax = show("bahdanau_step").data["scenes"][8]["shapes"]  # powers, sum, weights
+        began = [softmax[one]["when"][0] for one in (f"raised {i} e", "all six", f"share {i} e")]
+        assert [*began, softmax[f"weight {i}"]["when"][0]] == sorted({*began, 0.85})
     weights, mixed = column("weight", 6), column("mixed")
     assert shapes["column 1 0"]["x"] == shapes["column 2 0"]["x"]  # onto each other
     assert shapes["s.text"]["text"] == "next s"  # beside “black”, which it wrote

@@ -5,8 +5,8 @@
 # network in lesson 01. It failed much as you would have, in fluent English with the wrong animals. A real translator
 # keeps the paper on the desk and glances back at the part that comes next.
 #
-# In 2014 Bahdanau, Cho and Bengio let a network glance back. We've trained their model just as long as lesson 01's, on
-# the same sentences. Both started from one **seed**, which fixes the random numbers.
+# In 2014 Bahdanau, Cho and Bengio let a network glance back. We've trained their model as long as lesson 01's, on the
+# same sentences and from the same **seed**, which fixes the random numbers.
 
 # %% tags=["hide-input"]
 # The lesson's tools, and a count of faultless translations by length.
@@ -94,15 +94,14 @@ exercises.warm_up(2)
 # ## 1. Which word do I need now?
 #
 # In lesson 01 the decoder had a single vector to write from. Now the encoder keeps one state per source word, $h_1,
-# \dots, h_S$. It reads the sentence in both directions, so each $h_i$ depends on the words on *both* sides of its
-# own.
+# \dots, h_S$. It reads in both directions, so each $h_i$ depends on the words on *both* sides.
 
 # %% tags=["hide-input"]
 notebook.picture("bidirectional_encoder")
 
 # %% [markdown]
-# Before it writes a word, the decoder weighs all these states. Here is the model that we're about to build, already
-# trained. The thicker a line, the larger the weight.
+# Before it writes a word, the decoder weighs all these states. Here is the model that we'll build, already trained.
+# Thicker lines mean larger weights.
 
 # %% tags=["hide-input"]
 # The weights behind the lines.
@@ -117,19 +116,19 @@ notebook.picture("decoder_looking_back")
 # Where do the weights come from? First, every source word is assigned a **score**, a number of any size that should be
 # large for the words needed now. Then a **softmax** turns the scores into positive weights that sum to 1. It takes $e$
 # to the power of each score and divides by the sum of these powers, so scores of 2, 1 and 0 become weights of 0.67,
-# 0.24 and 0.09. Only the differences between scores matter: add 5 to all three, and the weights stay as they are.
+# 0.24 and 0.09. Only the differences between scores matter: add 5 to all three, and the weights stay.
 #
 # The score comes from a small network that sees **one pair** of vectors at a time, the decoder's state $s$ and one
 # encoder state $h_i$. Because their entries mean different things, two learned matrices, $W$ and $U$, first turn them
 # into vectors that can be added. After a tanh, a learned vector $v$ turns the sum into one number. Watch it happen
-# for *noir*, in a model that has just written *the*:
+# for *noir*, when *the* is written:
 
 # %% tags=["hide-input"]
 notebook.picture("bahdanau_step")
 
 # %% [markdown]
-# Now the same in symbols, for the step that writes word $t$. Here $e$ is a score, $\alpha$ a weight and $c$ the
-# mixture, and $[\,;\,]$ puts two vectors end to end.
+# Now in symbols, for the step that writes word $t$: $e$ is a score, $\alpha$ a weight and $c$ the mixture, and $[\,;\,]$
+# puts two vectors end to end.
 #
 # $$\begin{aligned}
 # e_{t,i} &= v^\top \tanh(W s_{t-1} + U h_i) && \text{score every source word} \\
