@@ -334,8 +334,17 @@ def test_beams_are_the_cores(make, translator):
         flipped = finished[0] is not max(finished, key=lambda one: one.log_prob)
         assert flipped == (penalty > 0) == ("The length penalty decides" in widget.tell()[1])
         likeliest = max(one.log_prob for one in finished)
-        assert f">{number(likeliest, 3)}/" in widget.svg  # what `tell` names is in the list
-    widget.take({"step": 1, "length_penalty": 1.4})
+        assert f" tokens: {number(likeliest, 3)}/" in widget.svg  # what `tell` names is in the list
+    widget.take({"sentence": "Deux enfants courent.", "length_penalty": 1.4})
+    assert (widget.step, widget.controls["step"].max) == (6, 11)  # where the winner ends; all
+    assert widget.tell()[0].startswith(
+        "Step 6: the eventual winner is number 1 of 6 (2 end, 4 go on)"
+    )
+    assert "((5 + 6 tokens)/6)^1.4 = 2.336<" in widget.svg
+    widget.step = 11
+    assert widget.tell()[0] == "Step 11: the winner ended at step 6, and here the search stops."
+    assert "at its last token" in widget.svg
+    widget.take({"sentence": STATION, "step": 1})
     assert "Kept at step 1:" in widget.svg
     held = next(one for one in clicks(widget) if one.get("forced") == widget.numbers["ids"][:1])
     send(widget, set=held, number=1)
@@ -408,8 +417,8 @@ def test_everything_fits_on_its_sheet_whatever_the_method(method, make):
     for step in (1, widget.controls["step"].max):
         for size in (1, 6):
             widget.beam_size, widget.step = size, step
+            heights.add(max(sheet.height for sheet in widget._drawings))
             for sheet in widget._drawings:
-                heights.add(sheet.height)
                 texts = re.findall(r'<text x="[\d.]+" y="([\d.]+)"', sheet.to_svg())
                 assert max(map(float, texts)) < sheet.height
     assert len(heights) == 1  # the page does not jump

@@ -17,8 +17,8 @@ SHOWN = 8  # candidates
 CLOSE = 0.25  # probability of a second token that is worth a try
 COLUMNS = 4  # steps of the beam's tree that are drawn
 TREE, NODE = 34, 52  # pixels: top of the tree, and at most from one node to the next
-PIECE, GAP = 78, 30  # pixels: a node's width, and its edges'
-HEIGHT = 360  # pixels, whatever the method
+PIECE, GAP = 84, 22  # pixels: a node's width, and its edges'
+HEIGHT = 392  # pixels: eight nodes of two lines each fit below one another
 METHODS = ("greedy", "sample", "beam")
 
 
@@ -107,7 +107,8 @@ class DecodingExplorer(TranslatedSentence):
                     found["by hand"].append(i)
                     own = self._decode(self.forced[: i + 1])
             self._known = dials, found
-        self.limit("step", len(found["columns"]) if self.method == "beam" else len(found["ids"]))
+            self.limit("step", len(found["ids"]))  # a beam that searches on is no first sight
+        self.controls["step"].max = max(len(found["columns"]), len(found["ids"]))
         t = min(self.step, len(found["ids"])) - 1
         chances = found["logits"][t].softmax(-1)
         dialled_to = chances
@@ -167,7 +168,7 @@ class DecodingExplorer(TranslatedSentence):
         best = ", ".join(f"{piece} {share(p)}" for _, piece, p, _ in found["candidates"][:3])
         return (
             f"“{self.sentence}” decoded by {self.method}: “{found['translation']}”. Step "
-            f"{self.step}: likeliest are {best}. It attends most to "
+            f"{found['t'] + 1}: likeliest are {best}. It attends most to "
             f"“{found['source'][found['cross'][found['t']].argmax()]}”."
         )
 
@@ -178,11 +179,7 @@ class DecodingExplorer(TranslatedSentence):
         other = next(one for one in found["candidates"] if one[0] != found["ids"][t])
         rival = f"“{other[1]}” {share(other[2])}"
         if found["columns"]:
-            row = self._winner()[t]
-            kept = [number(log_prob) for *_, log_prob in found["columns"][t]]
-            behind = f" against {kept[0]}" * (kept[row] != kept[0])
-            headline = f"Step {t + 1}: the eventual winner is number {row + 1} of {len(kept)}, "
-            headline += f"log-probability {kept[row]}{behind}."
+            headline = f"Step {self.step}: {self._tell_search()}."
         elif self.method == "sample" and t >= len(self.forced) and found["sure"][t] < 0.1:
             drawn = share(found["drawn"])
             before = f"; before the dials it was {sure}" if drawn != sure else ""
@@ -194,6 +191,11 @@ class DecodingExplorer(TranslatedSentence):
                 return headline, "It writes the same without you. Force another token."
             return headline, f"Without you it wrote: {found['own']}"
         asked = "Find a word whose box is rather empty, and force another token there."
+        if self.step > len(found["ids"]):  # a beam's
+            if self.step == MOST_PIECES:
+                return headline, f"A translation has {MOST_PIECES} tokens at most."
+            can = "No other can" if self.step == len(found["columns"]) else "Another could still"
+            return headline, f"{can} end among the best {self.beam_size}."
         if found["columns"]:
             asked = "Press a token that is kept: the translation then has to begin with it."
         elif other[2] >= CLOSE:
@@ -205,7 +207,24 @@ class DecodingExplorer(TranslatedSentence):
         if best and best is not found["finished"][0]:
             other = self._translator.tokenizer.decode(best.ids)
             asked = f"The length penalty decides: without it, “{other}” would win."
+        elif best and self.length_penalty:
+            asked = "Without the length penalty the same one wins. Force a token that is kept."
         return headline, asked
+
+    def _tell_search(self):
+        """Say where the beam's winner stands at this step, or why the search went on."""
+        found, t = self.numbers, self.step - 1
+        if t > found["t"]:
+            stops = self.step == len(found["columns"])
+            then = "here the search stops" if stops else "the search goes on"
+            return f"the winner ended at step {found['t'] + 1}, and {then}"
+        row, kept = self._winner()[t], [number(log_prob) for *_, log_prob in found["columns"][t]]
+        going = len(self._standing(found["columns"][t]))
+        ends = len(kept) - going
+        split = f" ({ends} end{'s' * (ends == 1)}, {going} go on)" * (ends > 0)
+        behind = f" against {kept[0]}" * (kept[row] != kept[0])
+        place = f"the eventual winner is number {row + 1} of {len(kept)}{split}"
+        return f"{place}, log-probability {kept[row]}{behind}"
 
     def draw(self):
         left = Sheet(396, HEIGHT)
@@ -218,7 +237,8 @@ class DecodingExplorer(TranslatedSentence):
             for line in wrap(self.numbers["translation"], 36):
                 y += 24
                 left.text(0, y, line, PURPLE, bold=True)
-        left.height = max(HEIGHT, y + 4)  # long ones are rare: else the page stays as it is
+        # Long ones are rare: else the page stays as it is. A phone has no room to give away.
+        left.height = max(HEIGHT if columns else 0, y + 4)
         return [left, self._draw_tree() if columns else self._draw_candidates()]
 
     def _draw_source(self, sheet):
@@ -226,7 +246,9 @@ class DecodingExplorer(TranslatedSentence):
         found = self.numbers
         weights = found["cross"][found["t"]].tolist()
         sheet.text(0, 18, "Attends to", INK, bold=True)
-        sheet.text(396, 18, "last layer, mean of heads", GREY, anchor="end")
+        ended = self.step > len(found["ids"])
+        note = "at its last token" if ended else "last layer, mean of heads"
+        sheet.text(396, 18, note, GREY, anchor="end")
         places = list(flow(found["source"], 28))
         for (x, y, wide), word, weight in zip(places, found["source"], weights, strict=True):
             sheet.rect(x, y, wide, 30, shade(WEIGHTS, weight), RULE, round=4)
@@ -241,7 +263,7 @@ class DecodingExplorer(TranslatedSentence):
         sheet.text(396, y, *note, anchor="end")
         places = list(flow(found["target"], y + 10))
         for i, ((x, top, wide), word) in enumerate(zip(places, found["target"], strict=True)):
-            there, now = i <= found["t"], i == found["t"]
+            there, now = i <= found["t"], i == self.step - 1
             colour = ORANGE if i in found["by hand"] else PURPLE
             ink, frame, fill = (INK, colour, colour) if there else (GREY, RULE, GREY)
             sure = 28 * found["sure"][i]  # as in a glass: a wide word compares with a short one
@@ -310,7 +332,8 @@ class DecodingExplorer(TranslatedSentence):
                 sheet.rect(x, y, PIECE, tall, fill, colour, line, round=4)
                 piece, roomy = self._piece(token_id), tall >= 32
                 at = y + (0.41 * tall if roomy else tall / 2 + 6)
-                sheet.text(x + PIECE / 2, at, piece[:7], colour, anchor="middle", bold=wins)
+                piece = piece if len(piece) < 9 else f"{piece[:7]}…"
+                sheet.text(x + PIECE / 2, at, piece, colour, anchor="middle", bold=wins)
                 if roomy:
                     sums = number(log_prob)
                     sheet.text(x + PIECE / 2, y + 0.92 * tall, sums, GREY, anchor="middle")
@@ -342,23 +365,24 @@ class DecodingExplorer(TranslatedSentence):
     def _draw_finished(self, sheet, y):
         """Write the finished sentences with their scores, the best first."""
         sheet.text(0, y, "Finished", INK, bold=True)
-        norm = f"log-prob. / ((5 + tokens)/6)^{number(self.length_penalty, 1)}"
-        sheet.text(396, y, norm, GREY, anchor="end")
         ranked = sorted(self.numbers["finished"], key=lambda one: -one.score)
         likeliest = max(ranked, key=lambda one: one.log_prob)  # `tell` names it
+        norms = [decoding.length_norm(len(one.ids), self.length_penalty) for one in ranked]
+        power = f"((5 + {len(ranked[0].ids)} tokens)/6)^{number(self.length_penalty, 1)}"
+        sheet.text(396, y, f"{power} = {number(norms[0], 3)}", GREY, anchor="end")
         listed = []
-        for one in ranked:
-            lines = wrap(self._translator.tokenizer.decode(one.ids), 42) or ["(nothing)"]
-            listed.append((one, lines + [""] * (len(lines[-1]) > 20)))  # the sums stand in the last
-        while len(listed) > 2 and y + 24 * sum(len(lines) for _, lines in listed) > HEIGHT:
-            del listed[-1 if listed[-1][0] is not likeliest else -2]
-        for i, (one, lines) in enumerate(listed):
-            for line in lines:
-                y += 24
-                sheet.text(0, y, line, INK if i else PURPLE)
-            norm = decoding.length_norm(len(one.ids), self.length_penalty)
+        for one, norm in zip(ranked, norms, strict=True):
+            lines = wrap(self._translator.tokenizer.decode(one.ids), 46) or ["(nothing)"]
             sums = f"{number(one.log_prob, 3)}/{number(norm, 3)} = {number(one.score, 3)}"
-            sheet.text(396, y, sums, GREY, anchor="end")
+            listed.append((one, lines, f"{len(one.ids)} tokens: {sums}"))
+        while len(listed) > 2 and y + sum(24 + 22 * len(each[1]) for each in listed) > HEIGHT:
+            del listed[-1 if listed[-1][0] is not likeliest else -2]
+        for i, (_, lines, sums) in enumerate(listed):
+            for line in lines:
+                y += 22
+                sheet.text(0, y, line, INK if i else PURPLE)
+            y += 24
+            sheet.text(396, y - 2, sums, GREY, anchor="end")
         return y
 
     def _explain(self, sheet, pieces):

@@ -74,6 +74,8 @@ class Explorer {
     this.sent = Math.max(this.sent, shown.answered);
     if (this.sent === shown.answered) this.asked = null;
     this.updateControls(shown.controls);
+    const refused = shown.controls.some((one) => one.error); // what is below isn't an answer to it
+    this.root.classList.toggle("ex-refused", refused);
     this.root.classList.toggle("ex-still", prefersStillness() || Boolean(this.dragging));
     this.draw();
     this.told.replaceChildren(...shown.told.map((line) => make("div", {}, ...lowered(line))));
