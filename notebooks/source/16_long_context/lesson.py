@@ -2,13 +2,11 @@
 # # Who pays for long context?
 #
 # Paste a whole novel into a chat window and ask who the murderer is. The novel comes to about 130,000 tokens, any of
-# which might hold the clue, so the model has to be able to attend to all of them while it answers. Computing their
-# keys and values afresh for every word of the answer would take forever. That is why they're kept in the cache of
-# lesson 08.
+# which might hold the clue, so the model has to attend to all of them while it answers. Computing their keys and values
+# afresh for every word of the answer would take forever. That's why they're kept in the cache of lesson 08.
 #
-# GPT-3 had a *window* of 2,048 tokens, which is as far back as it could attend. Suppose you stretch that window to the
-# length of the novel and change nothing else. The model has 96 layers with 96 heads each, and its keys and values are
-# 128 numbers wide.
+# GPT-3 had a *window* of 2,048 tokens, which is as far back as it could attend. Stretch that window to the novel's
+# length and change nothing else. The model has 96 layers of 96 heads, with keys and values of 128 numbers.
 #
 # This lesson follows lesson 14. You also need lesson 08's cache.
 
@@ -93,8 +91,7 @@ exercises.warm_up(16)
 # %% [markdown]
 # ## 1. What does a long text cost?
 #
-# A long text comes with two bills. The first is for the memory of the **cache**, which grows in proportion to the
-# length.
+# A long text comes with two bills. The first, for the memory of the **cache**, grows in proportion to the length.
 #
 # ### Your turn (2 min)
 
@@ -231,18 +228,16 @@ notebook.claim(counted[0] == counted[1] == 16 * counted[2])
 #
 # Move the sliders to see how many layers each pattern needs (*Window* sets the stride, too), and press a cell to see
 # how many layers it takes for news of its key to reach its query, and by way of which positions. As long as *Causal
-# mask* is ticked, a global token helps very little. Can you see why? One of the questions in *Practice* comes back to
-# this.
+# mask* is ticked, a global token helps very little. Can you see why? A question in *Practice* comes back to this.
 
 # %%
 AttentionPatterns(width=8)
 
 # %% [markdown]
-# Counting layers tells you which positions are connected. What does a model make of these connections once it's
-# trained? A small encoder reads 40 random symbols, one of them marked. At its last position, it has to report which symbol was marked. We train four such
-# encoders of two layers, each with a different pattern. The first has full attention and the second a window of 8,
-# which in an encoder means 7 positions to each side. The third is strided, and the fourth has a window and one global
-# token.
+# Counting layers tells you which positions are connected. What does a trained model make of them? A small encoder reads
+# 40 random symbols, one of them marked. Its last position has to report which one. We train four such encoders of two
+# layers, each with a different pattern. The first has full attention and the second a window of 8, which in an encoder
+# means 7 positions to each side. The third is strided, and the fourth has a window and one global token.
 
 
 # %% tags=["hide-input"]
@@ -370,10 +365,9 @@ assert numpy.allclose(by_blocks, torch.tensor(scores).softmax(-1).numpy())
 print("equal to a softmax over all five scores: yes")
 
 # %% [markdown]
-# The number is $e^{2-4}$, because $e^{s-2} \cdot e^{2-4} = e^{s-4}$ for every old score $s$. This trick is called the
-# **online softmax** (Milakov and Gimelshein 2018). The mixture of values so far is corrected by the same factor, so
-# attention can read its keys and values in blocks, called **tiles**. FlashAttention (Dao et al. 2022) does that on
-# GPUs.
+# The number is $e^{2-4}$, because $e^{s-2} \cdot e^{2-4} = e^{s-4}$ for every old score $s$. This trick is the **online
+# softmax** (Milakov and Gimelshein 2018). The mixture of values so far is corrected by the same factor, so attention
+# can read its keys and values in blocks, called **tiles**. FlashAttention does that on GPUs (Dao et al. 2022).
 #
 # What do tiles save? We count the multiplications of both versions and look for the largest tensor that each creates.
 
@@ -583,9 +577,8 @@ notebook.tell(
 # DeepSeek-V3.2 (2025) selects keys by content, using a small learned scorer that picks 2,048 tokens per query. No
 # approach has won yet.
 #
-# Who pays, then? With full attention, whoever runs the model pays, in memory and time. With a window or a fixed
-# state, whoever asks may end up paying, because a detail from far back might be missing just when the answer depends
-# on it.
+# Who pays, then? With full attention, whoever runs the model pays, in memory and time. With a window or a fixed state,
+# whoever asks may end up paying, because the detail that the answer depends on might be missing.
 #
 # <details><summary>Fine print</summary>
 #
@@ -795,9 +788,8 @@ assert unfinished(8_192, 10_000) < unfinished(2_048, 10_000) < unfinished(8_192,
 # without further training, at some cost on short texts. Qwen3, for instance, was trained on up to 32,768 tokens, and
 # reads 131,072 once YaRN is switched on in its configuration (Qwen Team 2025).
 #
-# A model that can read a long window doesn't always make good *use* of it. Models have missed facts in the middle of a
-# long prompt more often than facts at its ends (Liu et al. 2023). In lesson 19 you'll take a real model beyond its
-# window.
+# Not every model makes good *use* of a long window. Models have missed facts in the middle of a long prompt more often
+# than facts at its ends (Liu et al. 2023). In lesson 19 you'll take a real model beyond its window.
 #
 # ### More parameters for the same work: a mixture of experts
 #

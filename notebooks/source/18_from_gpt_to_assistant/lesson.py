@@ -6,9 +6,8 @@
 # from a book, and it wrote the next one.
 #
 # Every chat assistant starts out like this. Today you'll turn the story model into a very small assistant, in much the
-# same stages as a large one goes through. Then you'll meet a model that adds two-digit numbers and watch it improve
-# without a teacher, because a rule tells it which of its answers are right. Today's models learn to reason from rules
-# of this kind.
+# same stages as a large one. Then you'll meet a model that adds two-digit numbers and watch it improve without a
+# teacher, because a rule tells it which of its answers are right. Today's models learn to reason from such rules.
 #
 # This lesson follows lesson 95, though you can come straight from lesson 16. You also need GPT from lesson 14, LoRA
 # from lesson 12, and lesson 09's way of leaving padding out of the loss.
@@ -356,8 +355,8 @@ moved = f"the better ones have become {ways[2]}, and the worse ones {ways[3]}"
 notebook.tell(
     f"""
     In the pairs that were trained on, the better answers have become {ways[0]} and the worse ones {ways[1]}. In the new
-    pairs, {f"both have become {ways[2]}" if ways[2] == ways[3] else moved}. The loss sees only the difference between the two gains, so it wouldn't notice if both fell by 20 nats. In longer runs, the
-    better answers of the training often become less likely as well (Pal et al. 2024). That's why people who train with
+    pairs, {f"both have become {ways[2]}" if ways[2] == ways[3] else moved}. The loss sees only the difference between
+    the two gains, so it wouldn't notice if both fell by 20 nats. In longer runs, the better answers of the training often become less likely as well (Pal et al. 2024). That's why people who train with
     DPO watch both log-probabilities, not just the loss.
     """
 )
@@ -435,8 +434,7 @@ notebook.claim(statistics.mean(live[-3:]) > statistics.mean(done[-3:]) + 0.03)
 
 # %% [markdown]
 # GRPO has a rival, **rejection sampling**, which samples just as many answers, keeps the right ones and imitates them.
-# Our assistant was trained like this at the end, too: the last stage of its training used some 14,000 of its own
-# answers. For the adder, we stored runs of both methods from three seeds, with 1,024 answers per step, and scored each
+# Our assistant was trained like this at the end, too, on some 14,000 of its own answers. For the adder, we stored runs of both methods from three seeds, with 1,024 answers per step, and scored each
 # run on unseen sums.
 
 # %% tags=["prediction", "hide-input"]
@@ -539,9 +537,8 @@ print(helper.reply(f"{question} {page} {planted}"))
 #
 # The student, the DPO run and the comparison of templates are one run each, with one seed. With 48 instructions a
 # standard error is up to seven points, so don't rank two templates with similar shares. A large model has read
-# dialogues in many forms, so a wrong template may make its answers only slightly worse, which is harder to notice. The
-# sums in section 4 have only two terms and no steps in between, and the rule could have written the right answers
-# itself.
+# dialogues in many forms, so a wrong template may make its answers only slightly worse. The sums in section 4 have only
+# two terms and no steps in between, and the rule could have written the right answers itself.
 #
 # A model that judges answers has biases of its own. It tends to favour long answers, the answer that it reads first
 # (Zheng et al. 2023), and answers that it has written itself (Panickssery et al. 2024).
@@ -653,9 +650,7 @@ notebook.tell(
     for problems with long solutions, where many ways lead to one right answer (Wang et al. 2023).
     """
 )
-assert [heat for heat, found in stored["voting"].items() if found["vote"] >= found["greedy"]] == [
-    "0.3"
-]
+assert {t for t, one in stored["voting"].items() if one["vote"] > one["greedy"]} == {"0.3"}
 
 # %% [markdown] quiz="votes_by_pencil when_voting_hurts"
 # **Pencil (2 min).**
@@ -869,8 +864,7 @@ notebook.claim(all(one["at_once"] <= one["always_the_commonest"] for one in by_t
 # ### What became of GRPO?
 #
 # The formula in *Practice* is from 2024. GRPO had itself dropped a part of its predecessor PPO, a second model that
-# says what reward to expect (Schulman et al. 2017). Since then, most of its other parts have been changed or dropped,
-# too.
+# says what reward to expect (Schulman et al. 2017). Since then, most of its other parts have been changed or dropped.
 #
 # *Dr. GRPO* doesn't divide by the standard deviation, because the division gives extra weight to prompts that are
 # answered correctly nearly always or hardly ever (Liu et al. 2025). *DAPO* clips the ratio at 1.28 in place of 1.2, so
@@ -929,9 +923,9 @@ notebook.table([[name, f"{value:.2f}"] for name, value in bits.items()], ["model
 notebook.tell(
     """
     Read without a template, the tales have become harder to predict with each stage of training, although that was
-    never the aim. Instruction tuning alone has cost the model a good part of its skill.
-    InstructGPT had the same problem, and its authors called it an *alignment tax*. They found that mixing ordinary
-    text into the training helps (Ouyang et al. 2022). Our training had no ordinary text in it.
+    never the aim. Instruction tuning alone has cost the model a good part of its skill. InstructGPT's authors called
+    this an *alignment tax*. They found that mixing ordinary text into the training helps (Ouyang et al. 2022). Our
+    training had none in it.
     """
 )
 notebook.claim(
