@@ -52,7 +52,12 @@ def test_the_marked_span_is_the_best_of_all_valid_ones():
     assert widget.words_of((2, 4)) == "Bob & Eve"
     every = torch.tensor([*scores[scores.isfinite()], window.no_answer]).softmax(0)
     assert widget.tell()[0] == f"The model answers “Ada met Bob & Eve in Rome”: {every.max():.2f}."
-    assert f"“not in the text” gets {every[-1]:.2f}" in widget.tell()[1]
+    assert f"“Ada met Bob & Eve” gets {every.topk(2).values[1]:.2f}" in widget.tell()[1]
+    numbers = (
+        r">P\(start\) ([\d.]+)<.*>× P\(end\) ([\d.]+)<.*>= ([\d.]+)<.*>÷ ([\d.]+) .* = ([\d.]+)<"
+    )
+    start, end, both, whole, part = map(float, re.search(numbers, widget.svg).groups())
+    assert (start * end, both / whole) == pytest.approx((both, part), abs=0.01)
 
 
 def test_where_the_text_has_no_answer_the_model_says_so_and_has_a_bar_for_it():
@@ -62,7 +67,9 @@ def test_where_the_text_has_no_answer_the_model_says_so_and_has_a_bar_for_it():
     assert widget.tell()[0] == "The model answers “not in the text”: 1.00."
     assert widget.tell()[1].startswith("Its best span, “Ada met Bob & Eve in Rome”, gets <0.01")
     assert f'height="18.0" fill="{shade(WEIGHTS, 1.0)[0]}"' in widget.svg  # its cell
-    bars = re.findall(r'width="([\d.]+)" height="6.0"', widget.svg)
+    assert 'stroke-dasharray="3 3"' in make().svg
+    assert 'stroke-dasharray="3 3"' not in widget.svg  # no span is framed
+    bars = re.findall(r'<rect x="6.0" y="[\d.]+" width="([\d.]+)" height="6.0"', widget.svg)
     assert [round(float(wide)) for wide in bars[1::2]] == [328, 0, 0, 0, 0]  # of tracks 328 long
     for words.none, apart in itertools.product((4.0, 30.0), (False, True)):
         widget = SpanExplorer(words, QUESTION, TEXT, apart=apart)
@@ -73,7 +80,7 @@ def test_where_the_text_has_no_answer_the_model_says_so_and_has_a_bar_for_it():
         shares = [(found["shares"] / product)[span].item() for span in ends]
         assert shares == pytest.approx([shares[0]] * len(ends), rel=1e-3)
         assert [found[one].sum().item() for one in ("start", "end")] == pytest.approx([1, 1])
-    assert ">consta…<" in (one := SpanExplorer(words, QUESTION, "constantinople", start=4)).svg
+    assert ">constant…<" in (one := SpanExplorer(words, QUESTION, "constantinople", start=4)).svg
     assert one.numbers["spans"] == [(0, 0)] == [one.numbers["chosen"]]
 
 
@@ -119,11 +126,17 @@ def test_a_text_that_cannot_be_used_is_refused_in_words(typed, said):
 
 def test_a_click_on_a_candidate_or_any_cell_marks_it():
     widget = make(apart=True)
-    sent = clicks(widget)
+    assert not clicks(widget)  # the box is unticked by hand, or stays
+    assert "data-drag" not in widget.svg
+    widget.apart = False
+    tokens, sent = clicks(widget)[:-4], clicks(widget)[-4:]
     assert [(one["start"], one["end"]) for one in sent] == widget.numbers["spans"]
     send(widget, set=sent[2], number=1)
     assert widget.numbers["chosen"] == widget.numbers["spans"][2]
-    assert not widget.apart
+    send(widget, set=tokens[2], number=1)
+    send(widget, set=clicks(widget)[4], number=1)
+    assert (widget.start, widget.end) == (2, 4)
+    assert clicks(widget)[5] == {"start": 5, "end": 5}  # a third one begins anew
     send(widget, set={"start": 2, "end": 4}, number=2)
     assert "You marked “Bob & Eve”" in widget.tell()[0]
     send(widget, set={"start": 4, "end": 2}, number=3)

@@ -5,11 +5,11 @@ import traitlets
 
 from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, WEIGHTS
 from helpers.widgets.explorer import Explorer
-from helpers.widgets.svg import PALE, RULE, Sheet, flow, shade, share, track
+from helpers.widgets.svg import PALE, RULE, Sheet, flow, number, shade, share, track
 
 MOST_TOKENS = 60  # of the text; more could not be told apart
-MAP, WIDE, LEFT, UP = 236, 400, 132, 114  # pixels; the map's corner
-BAR = 40  # pixels of a bar beside the map that is sure
+MAP, WIDE, LEFT, UP = 230, 400, 136, 120  # pixels; the map's corner
+BAR = 30  # pixels of a bar beside the map that is sure
 ROW = 36  # pixels of a candidate's line
 ROOM = 14  # pixels that a cell's name takes
 LONGEST = 20  # tokens of an answer
@@ -89,9 +89,11 @@ class SpanExplorer(Explorer):
         every = torch.cat([scores.flatten(), torch.tensor([window.no_answer])]).softmax(0)
         shares = every[:-1].view_as(scores)
         start, end = window.start.softmax(0), window.end.softmax(0)
-        names = [one if len(one) < 8 else f"{one[:6]}…" for one in window.tokens]
+        names = [one if len(one) < 10 else f"{one[:8]}…" for one in window.tokens]
+        by_hand, none = max(self.start, self.end) >= 0, every[-1].item()
+        framed = self.apart or by_hand or none <= shares[spans[0]]  # or else it's an answer's
         return {"window": window, "names": names, "scores": scores, "spans": spans,
-                "shares": shares, "none": every[-1].item(), "valid": bool(valid[chosen]),
+                "shares": shares, "none": none, "valid": bool(valid[chosen]), "framed": framed,
                 "chosen": chosen, "start": start, "end": end}  # fmt: skip
 
     def words_of(self, span):
@@ -117,11 +119,15 @@ class SpanExplorer(Explorer):
                 together = f"the answer is “{NOWHERE}”: {share(none)}"
             asked = f"Chosen together, {together}. Untick the box, or ask something else."
             return f"Start and end, each chosen alone, {said}.", asked
-        asked = "Ask something else, or drag in the map."
-        answer, other = f"“{best}”: {share(sure)}", f"“{NOWHERE}” gets {share(none)}"
-        if none > sure:
-            answer = f"“{NOWHERE}”: {share(none)}"
-            other = f"Its best span, “{best}”, gets {share(sure)}"
+        asked = "Ask something else, or press two tokens."
+        alone = found["start"].argmax().item(), found["end"].argmax().item()
+        if alone != found["spans"][0]:
+            asked = "Tick the box: what do start and end point at, each chosen alone?"
+        others = [(found["shares"][span].item(), self.words_of(span)) for span in found["spans"]]
+        (sure, best), (next_sure, next_best) = sorted([*others, (none, NOWHERE)])[:-3:-1]
+        answer, other = f"“{best}”: {share(sure)}", f"“{next_best}” gets {share(next_sure)}"
+        if best == NOWHERE:
+            other = f"Its best span, {other}".replace("” gets", "”, gets")
         if found["chosen"] == found["spans"][0]:
             return f"The model answers {answer}.", f"{other}. {asked}"
         marked = f"You marked “{words}”: {share(found['shares'][found['chosen']])}."
@@ -149,14 +155,16 @@ class SpanExplorer(Explorer):
             at = UP + cell * (i + 0.5)
             sheet.line(LEFT + cell * (i + LONGEST), at, LEFT + MAP, at, GREY, cell / 3)
         x, y = LEFT + cell * end, UP + cell * start
-        sheet.line(LEFT, y + cell / 2, x, y + cell / 2, PURPLE, 1.5, "3 3")
-        sheet.line(x + cell / 2, UP, x + cell / 2, y, PURPLE, 1.5, "3 3")
-        sheet.rect(x - 3, y - 3, cell + 6, cell + 6, stroke=PURPLE, line=3)
+        if found["framed"]:
+            sheet.line(LEFT, y + cell / 2, x, y + cell / 2, PURPLE, 1.5, "3 3")
+            sheet.line(x + cell / 2, UP, x + cell / 2, y, PURPLE, 1.5, "3 3")
+            sheet.rect(x - 3, y - 3, cell + 6, cell + 6, stroke=PURPLE, line=3)
         near, far = cell / 2, MAP - cell / 2
         down = track("y", "start", (UP + near, UP + far), (0, n - 1), start, step=1)
         across = track("x", "end", (LEFT + near, LEFT + far), (0, n - 1), end, step=1)
         value = self.words_of((start, end)) or "no span"
-        sheet.handle(LEFT, UP, MAP, MAP, "The marked span", value, across, down, apart=False)
+        if not self.apart:  # no hand unticks the box without touching it
+            sheet.handle(LEFT, UP, MAP, MAP, "The marked span", value, across, down)
         self._draw_scale(sheet, UP + MAP + 6)
         return sheet
 
@@ -175,8 +183,9 @@ class SpanExplorer(Explorer):
             columns = LEFT + along, UP - BAR - 4, i - end, ORANGE, "start", 90
             for x, y, off, ink, anchor, turn in (rows, columns):
                 if off % every == 0:
-                    how = (GREY if off else ink), 16, anchor, not off, turn, off % (2 * every)
-                    sheet.text(x, y, token, *how)
+                    marked = not off and found["framed"]
+                    ink = ink if marked else GREY
+                    sheet.text(x, y, token, ink, anchor=anchor, bold=marked, turn=turn)
 
     def _draw_scale(self, sheet, y):
         """Say what the colours mean: how likely a span is, or why it is none."""
@@ -198,23 +207,41 @@ class SpanExplorer(Explorer):
     def _draw_text(self):
         found, sheet = self.numbers, Sheet(WIDE, 0, least=24 / ROW)
         first, last = found["chosen"]
-        for x, name, place, ink in (0, "start", first, BLUE), (200, "end", last, ORANGE):
-            sheet.text(x, 18, f"▮ {name} alone: {share(found[name][place])}", ink, bold=True)
+        self._draw_sum(sheet, found["start"][first].item(), found["end"][last].item())
         tokens, y = found["window"].tokens, 0
-        for place, (x, y, wide) in enumerate(flow(tokens, 32, WIDE, 32)):
-            within = first <= place <= last
+        for place, (x, y, wide) in enumerate(flow(tokens, 58, WIDE, ROW)):
+            within = first <= place <= last and found["framed"]
             sheet.rect(
                 x, y, wide, 26, PURPLE if within else PALE, round=3, opacity=1 - 0.65 * within
             )
             for mine, ink, inside in (first, BLUE, 1), (last, ORANGE, 3 * (first == last) + 1):
-                if place == mine:
+                if place == mine and found["framed"]:
                     size = wide - 2 * inside, 26 - 2 * inside
                     sheet.rect(x + inside, y + inside, *size, stroke=ink, line=3)
             sheet.text(x + wide / 2, y + 19, tokens[place], INK, anchor="middle")
+            if not self.apart:  # the second press ends what the first has begun
+                begun = self.start if self.start == self.end and 0 <= self.start < place else place
+                label = f"Mark from {tokens[begun]} to {tokens[place]}"
+                sheet.target(x, y - 5, wide, ROW, label, start=begun, end=place)
         sheet.text(0, y + 54, "Chosen together", INK, bold=True)
         self._draw_spans(sheet, y + 68)
         sheet.height = y + 68 + ROW * (len(found["spans"]) + 1)
         return sheet
+
+    def _draw_sum(self, sheet, start, end):
+        """Write how the marked span's probability comes from those of its two ends."""
+        found, part = self.numbers, self.numbers["shares"][self.numbers["chosen"]].item()
+        for x, words, ink in (
+            (0, f"P(start) {share(start, 3)}", BLUE if found["framed"] else GREY),
+            (150, f"× P(end) {share(end, 3)}", ORANGE if found["framed"] else GREY),
+            (306, f"= {share(start * end, 3)}", INK),
+        ):
+            sheet.text(x, 18, words, ink, bold=True)
+        made = "no span: the end comes first, or is too far away"
+        if found["valid"]:  # what it's divided by is the sum of all products, no answer's included
+            every = number(start * end / part, 3) if part else "∞"
+            made = f"÷ {every} (spans + “{NOWHERE}”) = {share(part)}"
+        sheet.text(0, 42, made, GREY)
 
     def _draw_spans(self, sheet, y):
         """Draw the best spans and “not in the text”, a bar each, the likeliest first."""
@@ -227,10 +254,12 @@ class SpanExplorer(Explorer):
             head, tail = words[:15].rpartition(" ")[0], words[-15:].partition(" ")[2]
             shown = words if len(words) <= 28 else f"{head or words[:13]} … {tail or words[-13:]}"
             ink = PURPLE if span else GREY
-            sheet.text(6, top + 14, shown, INK if span else GREY, bold=span == found["chosen"])
+            bold = span == (found["chosen"] if found["framed"] else None)
+            sheet.text(6, top + 14, shown, INK if span else GREY, bold=bold)
             sheet.text(WIDE - 6, top + 20, share(part), ink, anchor="end")
             sheet.bar(6, top + 21, WIDE - 72, 6, part, ink)
             if span:
                 sheet.rect(0, top - 3, WIDE, ROW - 4, stroke=RULE, round=4)
+            if span and not self.apart:
                 ends = {"start": span[0], "end": span[1]}
-                sheet.target(0, top - 4, WIDE, ROW, f"Mark a span: {words}", **ends, apart=False)
+                sheet.target(0, top - 4, WIDE, ROW, f"Mark a span: {words}", **ends)

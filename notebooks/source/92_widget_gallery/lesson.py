@@ -211,7 +211,7 @@ asked = {
     "Where?": "Where were puppets made?",
     "When?": "When did they make puppets?",
 }
-SpanExplorer(load_reader(), asked["Which people?"], made, asked, apart=True)
+SpanExplorer(load_reader(), asked["Which people?"], made, asked)
 
 # %% [markdown]
 # ## An endless story (lesson 14)
