@@ -19,8 +19,9 @@ W_V = torch.tensor([[1.0, 0, 2], [0, 3, 0], [1, 0, 0]])
 ACROSS, DOWN = (128, 203, 278), (168, 234, 300)  # the middles of columns and rows
 CELL, TALL, BAR = 70, 60, 56  # how high a column of weight 1 would be, in its cell
 ASK_AT, CONTEXT, TERMS, WORK = 44, 398, (90, 240, 390), 370  # where the others are
-ROWS = (38, 62, 86)  # of V
+ROWS = (36, 62, 88)  # of V
 SCALE, RAISE, DIVIDE = 4, 5, 6  # the moments of the softmax
+ENTRY = (172, 254, 336)  # and the terms of one entry
 OWN = ("value", "result", "second")  # each value has a colour
 
 
@@ -47,14 +48,15 @@ def self_attention_filling():
         "divide by √3.",
         "Then raise e to the power of each result.",
         "Divided by their sum, these are weights that sum to 1: a softmax.",
-        f"Without √3, “{best}” would get even more. Weights say how much of a value is taken.",
-        "Each value is multiplied by its weight …",
+        f"Without √3, “{best}” would get even more.",
+        "Weights say how much of a value is taken, so each value is multiplied by its weight.",
         f"Their sum is the context of “the”, mostly the value of “{best}”.",
         "Once more, for all rows at once: Q Kᵀ gives the scores. Which weights will “sleeps” get "
         "for 3, 3, 3?",
-        "Equal scores get equal weights, as a softmax works along rows. Each row sums to 1.",
+        "Each row has its own softmax, so equal scores get equal weights. But for rounding, every "
+        "row sums to 1.",
         "Every row mixes the same values, in its own proportions.",
-        "softmax(Q Kᵀ / √3) V: every word looks at every word, in one step.",
+        "With one formula, every word looks at every word, in one step.",
     ]
     made = query.tolist(), key.tolist(), scores.tolist(), weights.tolist(), value.tolist()
     return film([_filling(*made, *moment) for moment in enumerate(told)], 434)
@@ -70,21 +72,23 @@ def _filling(query, key, scores, weights, value, moment, caption):
     scene.text("queries", ASK_AT, 128, q, "query", bold=True)
     scene.text("values", CONTEXT, 18, v, bold=True)
     scene.text("contexts", CONTEXT, 128, "context", bold=True)
-    pale = {"opacity": 0.35 if 0 < moment <= DIVIDE else 1, "when": (0.4, 1)}
+    pale = {"opacity": 0.6 if 0 < moment <= DIVIDE else 1, "when": (0.4, 1)}
     for j, (x, word) in enumerate(zip(ACROSS, WORDS, strict=True)):
         asks, y = (ASK_AT, DOWN[j] - 13), ROWS[j]
         scene.card(f"key {j}", x, 40, word, "key", CELL, full=moment == j + 1, start=asks)
-        scene.text(f"offers {j}", x, 78, as_vector(key[j], 0), "key", room=CELL)
+        scene.text(f"offers {j}", x, 78, as_vector(key[j], 0), "key", size=16, room=CELL - 4,
+                   start={}, when=(0.8, 1))  # fmt: skip
         scene.card(f"value {j}", 360, y, word, OWN[j], 68, True, 22, start=asks, **pale)
-        scene.text(f"vector {j}", 436, y + 6, as_vector(value[j], 0), OWN[j], room=76, **pale)
+        scene.text(f"vector {j}", 436, y + 6, as_vector(value[j], 0), OWN[j], room=76,
+                   start={}, **pale | {"when": (0.8, 1)})  # fmt: skip
     for i in range(3):
         _row(scene, i, query[i], scores[i], weights[i], value, moment)
-        if moment in (10, 11) or (not i and moment in (1, 2, 3, SCALE)):  # it walks over the keys
-            x = ASK_AT if moment in (SCALE, 11) else ACROSS[min(moment, 3) - 1]
-            scene.card(f"walker {i}", x, DOWN[i] - 14, WORDS[i], "query", CELL - 4, True, 28,
-                       start=(ASK_AT, DOWN[i] - 14), opacity=float(x != ASK_AT))  # fmt: skip
-    if 1 <= moment <= 3:
-        _product(scene, query[0], key[moment - 1], scores[0][moment - 1])
+        if moment == 10 or (not i and moment in (1, 2, 3)):  # it walks over the keys
+            x = ACROSS[min(moment, 3) - 1]
+            scene.card(f"walker {i}", x, DOWN[i] - 13, WORDS[i], "query", CELL - 4, True, 28,
+                       start=(ASK_AT, DOWN[i] - 13))  # fmt: skip
+    if 1 <= moment <= SCALE:
+        _product(scene, query[0], key[min(moment, 3) - 1], scores[0][min(moment, 3) - 1], moment)
     if SCALE <= moment <= DIVIDE:
         _softmax(scene, scores[0], moment)
     if moment == DIVIDE + 1:
@@ -99,10 +103,12 @@ def _filling(query, key, scores, weights, value, moment, caption):
         scene.rect("asked", 90, DOWN[2] - 32, 226, 64, "none", "query")
     if moment > 9:
         words = ("Q Kᵀ", "softmax(Q Kᵀ / √3)", "softmax(Q Kᵀ / √3) V")[min(moment, 12) - 10]
+        words = "context = " * (moment > 11) + words
         scene.text("formula", 240, WORK + 24, words, size=26, bold=True, when=(0.5, 0.8))
     if formula:  # which part of the picture is which of the formula
         boxes = {"Q": (5, 136, 78, 198, "query"), "K": (89, 17, 228, 72, "key"),
-                 "V": (321, 23, 157, 79, "ink"), "softmax": (90, 136, 226, 198, "ink")}  # fmt: skip
+                 "V": (321, 22, 157, 80, "ink"), "softmax": (90, 136, 226, 198, "ink"),
+                 "made": (317, 136, 162, 198, "ink")}  # fmt: skip
         for name, (*box, colour) in boxes.items():
             scene.rect(name, *box, "none", colour)
     return scene
@@ -119,20 +125,23 @@ def _softmax(scene, scores, moment):
     """Work out below what then stands in the cells."""
     powers, when = _worked(scores)[1], (0.4, 0.7)
     whole = number(sum(map(float, powers)))
-    for j, x in enumerate(TERMS):
+    does = ("score/√3", "e to that", "power/sum")[moment - SCALE]
+    scene.text("does", 4, WORK - 6, does, "muted", anchor="start", room=90, when=when)
+    for j, x in enumerate(ACROSS):  # each below its cell
         given = _worked(scores)[moment - SCALE][j]
         if moment < DIVIDE:  # the quotient becomes an exponent: its digits would be rounded
-            place = (x, WORK - 6) if moment == SCALE else (x + 14, WORK - 19)
+            place = (x, WORK - 6) if moment == SCALE else (x + 10, WORK - 19)
             size = 20 if moment == SCALE else TEXT
-            scene.text(f"power {j}", *place, f"{scores[j]:.0f}/√3", size=size, when=when)
+            scene.text(f"power {j}", *place, f"{scores[j]:.0f}/√3", size=size, room=46, when=when)
         if moment == RAISE:
             scene.text(f"base {j}", x - 22, WORK - 6, "e", size=30, when=(0.6, 0.8))
         if moment == DIVIDE:
-            scene.text(f"work {j}", x, WORK - 6, f"{powers[j]} / {whole}", size=20, room=140,
-                       when=when)  # fmt: skip
-        scene.text(f"gives {j}", x, WORK + 24, f"= {given}", size=20, bold=True, when=(0.5, 0.8))
+            for name, y, words in ("work", WORK - 15, powers[j]), ("by", WORK + 7, whole):
+                scene.text(f"{name} {j}", x, y, words, room=70, when=when)
+            scene.line(f"bar {j}", [(x - 25, WORK - 9), (x + 25, WORK - 9)], "ink", when=when)
+        scene.text(f"gives {j}", x, WORK + 28, given, size=20, bold=True, room=70, when=(0.5, 0.8))
     if moment == DIVIDE:
-        scene.text("whole", 240, WORK + 56, f"{' + '.join(powers)} = {whole}", "muted", when=when)
+        scene.text("whole", 203, WORK + 58, f"{' + '.join(powers)} = {whole}", "muted", when=when)
 
 
 def _unscaled(scene, scores, weights):
@@ -148,13 +157,22 @@ def _unscaled(scene, scores, weights):
 def _sum(scene, values, weights, added):
     """Work out the first context: weights from their cells, times the rows of V."""
     for j, x in enumerate(TERMS):
-        scene.text(f"taken {j}", x + 28, WORK, as_vector(values[j], 0), OWN[j], room=70,
-                   start={"x": 436, "y": ROWS[j] + 6}, when=(0.2, 0.9))  # fmt: skip
-        scene.text(f"times {j}", x - 9, WORK, f"{weights[j]:.3f}·", anchor="end", room=53,
-                   start={"x": ACROSS[j] + 26, "y": DOWN[0] - 11}, when=(0.2, 0.9))  # fmt: skip
-        scene.text(f"plus {j}", x - 76, WORK, "+" if j else "", room=13, when=(0.8, 1))
+        scene.text(f"taken {j}", x + 28, WORK - 8, as_vector(values[j], 0), OWN[j], room=70,
+                   when=(0.6, 0.9))  # fmt: skip
+        scene.text(f"times {j}", x - 9, WORK - 8, f"{weights[j]:.3f}·", anchor="end", room=53,
+                   when=(0.6, 0.9))  # fmt: skip
+        scene.text(f"plus {j}", x - 76, WORK - 8, "+" if j else "", room=13, when=(0.8, 1))
+        if added:  # the second entry, as an example
+            term = f"{weights[j]:.3f}·{values[j][1]:.0f}"
+            scene.text(f"term {j}", ENTRY[j], WORK + 56, term, OWN[j], room=64, when=(0.1, 0.3))
+            scene.text(f"and {j}", ENTRY[j] + 41, WORK + 56, "+" if j < 2 else "=", room=13,
+                       when=(0.1, 0.3))  # fmt: skip
     if added:
-        scene.text("sum", 240, WORK + 30, f"= {_mixed(weights, values)}", bold=True, when=(0, 0.3))
+        second = number(sum(a * row[1] for a, row in zip(weights, values, strict=True)), 2)
+        scene.text("entry", ENTRY[2] + 78, WORK + 56, second, bold=True, when=(0.2, 0.4))
+        scene.text("which", 6, WORK + 56, "its 2nd entry:", "muted", anchor="start", room=124,
+                   when=(0.1, 0.3))  # fmt: skip
+        scene.text("sum", 240, WORK + 24, f"= {_mixed(weights, values)}", bold=True, when=(0, 0.3))
 
 
 def _mixed(weights, values):
@@ -200,13 +218,21 @@ def _row(scene, i, query, scores, weights, values, moment):
                    **come)  # fmt: skip
 
 
-def _product(scene, query, key, score):
-    """Write the dot product of the query and the key that it meets."""
-    sums = " + ".join(f"{q:.0f}·{k:.0f}" for q, k in zip(query, key, strict=True))
-    scene.text("mine", 160, WORK - 4, as_vector(query, 0), "query", 20, bold=True)
-    scene.text("dot", 240, WORK - 4, "·", "ink", 22, bold=True)
-    scene.text("other", 320, WORK - 4, as_vector(key, 0), "key", 20, bold=True)
-    scene.text("product", 240, WORK + 30, f"{sums} = {score:.0f}", "ink", 20)
+def _product(scene, query, key, score, moment):
+    """Write the dot product of the query and the key that it meets; then frame its products."""
+    y = WORK + (30 if moment < SCALE else 55)
+    for j, (x, q, k) in enumerate(zip(ACROSS, query, key, strict=True)):
+        scene.text(f"product {j}", x, y, f"{q:.0f}·{k:.0f}", size=20, room=46)
+        scene.text(f"then {j}", x + 37, y, "=" if j == 2 else "+", size=20)
+        if moment == SCALE:
+            scene.rect(f"one of 3 {j}", x - 24, y - 21, 48, 28, "none", "ink", when=(0.5, 0.7))
+    scene.text("product", ACROSS[2] + 64, y, f"{score:.0f}", size=20)
+    if moment == SCALE:
+        scene.text("count", 366, y, "3 products", "muted", anchor="start", room=110)
+        return
+    scene.text("mine", 128, WORK - 4, as_vector(query, 0), "query", 20, bold=True)
+    scene.text("dot", 203, WORK - 4, "·", "ink", 22, bold=True)
+    scene.text("other", 278, WORK - 4, as_vector(key, 0), "key", 20, bold=True)
 
 
 # ---- lesson 08: training beside writing ----------------------------------------------------------
@@ -217,7 +243,7 @@ LEFT, RIGHT = COLUMNS[0] - 32, COLUMNS[3] + 32  # where training's decoder begin
 SOURCE = "Une grande gare"
 TOKEN = {"width": PITCH - 3, "height": 30, "bold": False}
 SHIFTED, LINES, MASK, PASS, GIVEN, LOSS, MEAN = range(2, 9)  # training's moments; then it writes
-ROW_AT, STEP = 288, 37  # where the first pass of writing is, and how far below is the next
+ROW_AT, STEP = 298, 35  # where the first pass of writing is, and how far below is the next
 MEMORY = 62  # how far to the left the encoder's states go for them
 
 
@@ -260,10 +286,11 @@ def training_and_inference_decoder():
         "gives “A”.",
         "“A” goes in, and the second pass gives “large”.",
         "The third pass gives “train” …",
-        "But now “train” goes in, and what follows is “station”, not <eos>.",
+        "At position 4, training was given “station”, so <eos> was next. Here “train” goes in, and "
+        "“station” follows.",
         "“A large train station” isn't the target, but it's a fine translation.",
         f"Training has its {len(wanted)} inputs at once, so 1 pass is enough. In writing, each "
-        f"input is the output of the pass before: {len(own)} tokens, {len(own)} passes.",
+        f"input after <bos> is the output of the pass before: {len(own)} passes.",
     ]
     return film([_both(wanted, guessed, losses, own, *moment) for moment in enumerate(told)], 454)
 
@@ -284,15 +311,21 @@ def _both(wanted, guessed, losses, own, moment, caption):
 
     rows = ("target", 45, "query", 1), ("loss", 81, "result", LOSS), ("output", 116, "key", PASS)
     for name, y, colour, since in rows:
-        if now >= since and (moment or name != "loss"):
+        if now >= since and (name != "loss" or moment in (LOSS, MEAN)):
             scene.text(name, 3, at(y) + 6, name, colour, anchor="start", room=68)
     _encoder(scene, at)
-    lit = {LINES: 2, MASK: 2, GIVEN: 3}.get(moment)  # the token whose inputs are meant
+    # The positions whose inputs are meant.
+    lit = {LINES: range(4), MASK: (2,), GIVEN: (3,)}.get(moment, ())
     _decoder(scene, lit, now >= LINES and now != MEAN, at)
-    for i in range(4 if alone else 0):
-        scene.text(f"position {i}", COLUMNS[i], 412, i + 1, "muted")
-    if alone:
-        scene.text("position", 3, 412, "position", "muted", anchor="start", room=68)
+    numbers_at = 412 if alone else 242
+    for i in range(4):
+        met = i == 3 and moment == MEAN + 4
+        scene.text(f"position {i}", COLUMNS[i], numbers_at, i + 1, "ink" if met else "muted",
+                   bold=met)  # fmt: skip
+    scene.text("position", 3, numbers_at, "position", "muted", anchor="start", room=68)
+    if moment == MEAN + 4:  # from training's input there to what goes in now
+        scene.line("other input", [(COLUMNS[3], 246), (COLUMNS[3], ROW_AT + 2 * STEP - 14)], "ink",
+                   3, when=(0.4, 0.6))  # fmt: skip
     for i, word in enumerate(["<bos>", *wanted[:-1]]):
         if i and now < SHIFTED:  # where the word will be
             scene.rect(f"training {i}", COLUMNS[i] - 32, at(212) - 15, 64, 30, "paper", "edge")
@@ -313,19 +346,19 @@ def _both(wanted, guessed, losses, own, moment, caption):
         if now >= PASS:
             full = wrong or (moment == MEAN + 4 and i == 3)
             scene.card(f"guess {i}", x, at(116), guessed[i], "key", full=full, start=(x, at(162)),
-                       when=(0, 1 if moment == PASS else 0.15), **TOKEN)  # fmt: skip
-        if moment >= LOSS:
-            foot = at(81) + 17
-            scene.text(f"loss of {i}", x, foot - 11, f"{loss:.1f}", "result", bold=True, room=30)
-            scene.rect(f"loss {i}", x - 30, foot - part, 10, part, "result", round=0,
+                       when=(0.25, 1) if moment == PASS else (0, 0.15), **TOKEN)  # fmt: skip
+        if moment in (LOSS, MEAN):
+            foot = at(81) + 41
+            scene.text(f"loss of {i}", x, foot - part - 6, f"{loss:.1f}", "result", bold=True)
+            scene.rect(f"loss {i}", x - 22, foot - part, 44, part, "result", round=0,
                        start={"y": foot, "height": 0})  # fmt: skip
-    if moment >= MEAN:
-        mean = f"mean loss {sum(losses) / len(losses):.1f}"
-        scene.text("mean", 398, 18, mean, "result", anchor="end", bold=True, when=(0, 0.3))
     if moment == MEAN:
         x = (RIGHT + 400) / 2
         low = at(152)
-        scene.line("mean down", [(x, 26), (x, low)], "result", 3, when=(0.2, 0.5))
+        for i, words in enumerate(("mean", f"{sum(losses) / len(losses):.1f}")):
+            scene.text(f"mean {i}", x, at(81) + 12 + 23 * i, words, "result", bold=True,
+                       when=(0, 0.3))  # fmt: skip
+        scene.line("mean down", [(x, foot + 2), (x, low)], "result", 3, when=(0.3, 0.5))
         for name, end in ("training decoder", RIGHT + 1), ("encoder", 399):  # both have weights
             scene.arrow(f"mean to {name}", x, low, end, low, "result", head=11, when=(0.4, 0.6))
             scene.shapes[name] |= {"fill": "result", "stroke": "result", "tint": 0.35}
@@ -337,9 +370,9 @@ def _both(wanted, guessed, losses, own, moment, caption):
         for shape in scene.shapes.values():
             shape["when"] = [0, 0.4]
     many = f"{passes} pass{'es' * (passes > 1)}"
-    scene.text("writing", 3, 252, f"writing: {many}", "key", anchor="start", bold=True)
+    scene.text("writing", 3, 266, f"writing: {many}", "key", anchor="start", bold=True)
     low = ROW_AT + STEP * (passes - 1)
-    way = [(440, 189), (440, 262), (MEMORY, 262), (MEMORY, low)]
+    way = [(440, 189), (440, 274), (MEMORY, 274), (MEMORY, low)]
     scene.line("memory on", way, "muted", 3, when=(0.5, 0.8) if passes == 1 else (0, 0.3))
     for i in range(len(own)):
         _pass(scene, i, own, passes, moment, done)
@@ -363,10 +396,10 @@ def _decoder(scene, lit, lines, at):
     for name, y, colour in ("decoder", 164, "muted"), ("input", 212, "query"):
         scene.text(f"training {name} name", 3, at(y) + 6, name, colour, anchor="start", room=68)
     for i in range(4 if lines else 0):
-        strong = {"stroke": "query", "line": 4} if i == lit else {"opacity": 0.45}
-        for j in range(i + 1):
+        strong = {"stroke": "query", "line": 4} if i in lit else {"opacity": 0.45}
+        for j in range(i + 1):  # one position after the other
             ends = [(COLUMNS[j], foot - 2), (COLUMNS[i], top + 2)]
-            scene.line(f"training sees {i} {j}", ends, **strong, when=(0.2, 0.6))
+            scene.line(f"training sees {i} {j}", ends, **strong, when=(0.15 * i, 0.15 * i + 0.2))
 
 
 def _pass(scene, i, own, passes, moment, done):
@@ -379,7 +412,7 @@ def _pass(scene, i, own, passes, moment, done):
     def turn(start, end):
         return {"when": (since + part * start, since + part * end)}
 
-    scene.text(f"pass {i}", 40, y + 6, i + 1, "ink" if begun else "muted")
+    scene.text(f"pass {i}", 30, y + 6, i + 1, "ink" if begun else "muted")
     wide, ink = PITCH * (i + 1) - 3, "muted" if begun else "edge"
     scene.rect(f"decoder {i}", LEFT, y - 13, wide, 26, "muted", ink, 0.15 * begun, **turn(0, 0.4))
     if not begun:
@@ -391,13 +424,13 @@ def _pass(scene, i, own, passes, moment, done):
             scene.text(f"given {i} {j}", COLUMNS[j], y + 6, word, room=58, **turn(0.2, 0.4))
     come = (COLUMNS[i], y - STEP) if i else None
     token = TOKEN | {"height": 22, "width": PITCH - 7}
-    scene.card(f"given {i}", COLUMNS[i], y, word, "key", full=done or (meant and i == 3),
-               start=come, **token, **turn(0, 0.4))  # fmt: skip
+    scene.card(f"given {i}", COLUMNS[i], y, word, "key" if i else "muted", start=come, **token,
+               full=i > 0 and (done or (meant and i == 3)), **turn(0, 0.4))  # fmt: skip
     if i:
         scene.arrow(f"into {i}", COLUMNS[i], y - STEP + 14, COLUMNS[i], y - 12, "key", 4, 9,
                     **turn(0, 0.2))  # fmt: skip
     scene.card(f"own {i}", COLUMNS[i + 1], y, own[i], "key", full=meant,
-               start=(COLUMNS[i], y), **TOKEN | {"height": 26}, **turn(0.5, 0.9))  # fmt: skip
+               start=(COLUMNS[i] + 52, y), **TOKEN | {"height": 26}, **turn(0.5, 0.9))  # fmt: skip
 
 
 PICTURES = [self_attention_filling, training_and_inference_decoder]

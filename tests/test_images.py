@@ -180,6 +180,13 @@ def test_a_context_is_the_sum_of_the_values_with_the_weights_that_stand_there():
         shown = [scene["shapes"][f"gives {j}"]["text"].strip("= ") for j in range(3)]
         assert shown == [f"{one:.{len(shown[0]) - 2}f}" for one in worked]
         assert [scene["shapes"][f"in 0 {j}"]["text"] for j in range(3)] == shown
+        for j in range(3):  # each result stands below its cell
+            assert scene["shapes"][f"gives {j}"]["x"] == scene["shapes"][f"in 0 {j}"]["x"]
+    terms = [
+        map(float, said[f"term {j}"].split("·")) for j in range(3)
+    ]  # of one entry of a context
+    assert said["entry"] == f"{sum(a * b for a, b in terms):.2f}"
+    assert said["entry"] in said["context 0"]
 
 
 def test_in_the_plane_all_numbers_follow_from_the_words_and_matrices_that_it_shows():
@@ -229,7 +236,7 @@ def test_in_the_plane_all_numbers_follow_from_the_words_and_matrices_that_it_sho
 def test_training_and_writing_differ_where_the_caption_says_so():
     film = show("training_and_inference_decoder").data["scenes"]
     scenes = [scene["shapes"] for scene in film]
-    end = film[3]["shapes"]["training sees 2 0"]["when"][1]  # all lines can be looked at
+    end = film[3]["shapes"]["training sees 3 0"]["when"][1]  # all lines can be looked at
     assert film[3]["seconds"] - film[3]["lead"] - end * film[3]["move"] >= 2
     whole, back, shapes = scenes[0], scenes[8], scenes[12]
     assert scenes[6]["training 3"]["fill"] == "query"  # told before the loss goes back
@@ -242,7 +249,10 @@ def test_training_and_writing_differ_where_the_caption_says_so():
         out, into = stairs[f"own {i - 1}.text"], stairs[f"given {i}.text"]
         assert (out["text"], out["x"]) == (into["text"], into["x"])
         assert (stairs[f"into {i}"]["x"], stairs[f"into {i}"]["dx"]) == (into["x"], 0)
-        assert stairs[f"given {i}"]["when"][0] >= stairs[f"given {i - 1}"]["when"][1]
+        before = stairs[f"given {i - 1}"].get("when", [0, 0])
+        assert stairs[f"given {i}"]["when"][0] >= before[1]
+        assert stairs[f"given {i}"]["fill"] == "key"  # an output, which <bos> isn't
+    assert (stairs["given 0"]["fill"], stairs["given 0"]["stroke"]) == ("paper", "muted")
     lit = [stairs[f"training {i}"] for i in range(4)]  # training's at once
     assert {(one["fill"], *one["when"]) for one in lit} == {("query", 0, 0.6)}
     assert not any("writing" in scene for scene in scenes[1:9])  # training has the stage
@@ -253,12 +263,13 @@ def test_training_and_writing_differ_where_the_caption_says_so():
     names = ("training 3", "guess 3", "given 3", "own 3")  # input and output of both
     said = [shapes[f"{name}.text"]["text"] for name in names if shapes[name]["fill"] != "paper"]
     assert said == ["station", "<eos>", "train", "station"]
-    losses = [float(shapes[f"loss of {i}"]["text"]) for i in range(4)]
+    assert {*shapes["other input"]["points"][::2]} == {shapes["training 3.text"]["x"]}
+    losses = [float(back[f"loss of {i}"]["text"]) for i in range(4)]
     for i in range(4):  # a loss stands over its word
-        assert shapes[f"loss of {i}"]["x"] == shapes[f"guess {i}.text"]["x"]
+        assert back[f"loss of {i}"]["x"] == back[f"guess {i}.text"]["x"]
         high = 35 * losses[i] / max(losses)
-        assert shapes[f"loss {i}"]["height"] == pytest.approx(high, abs=1.5)  # of a rounded loss
-    assert back["mean"]["text"] == f"mean loss {sum(losses) / 4:.1f}"
+        assert back[f"loss {i}"]["height"] == pytest.approx(high, abs=1.5)  # of a rounded loss
+    assert back["mean 1"]["text"] == f"{sum(losses) / 4:.1f}"
     assert back["training decoder"]["fill"] == back["encoder"]["fill"] == "result"  # they change
 
 
