@@ -429,11 +429,20 @@ def test_without_a_head_the_map_shows_what_the_model_does_without_it(translator)
         with heads_off(attention, [int(place[-1])]):
             assert (said := f"dog {written} through") in translator.translate(text)
             assert view.trace.candidates == translator.trace(text).candidates != whole.candidates
-        (row, share, rank), changes = worth[place], view.trace.written != whole.written
-        new = view.trace.candidates[row]
-        left = next(each for each in new if each.token == whole.written[row])
-        assert (left.probability, rank >= 0) == (pytest.approx(share, abs=1e-5), changes)
-        assert new[0].token == whole.candidates[row][max(0, rank)].token
+        (row, share, changed, rank), known = worth[place], whole.candidates
+        assert (changed >= 0) == (view.trace.written != whole.written)
+        if changed >= 0:
+            assert view.trace.written[changed] == known[changed][rank].token
+        with torch.inference_mode(), heads_off(attention, [int(place[-1])]):
+            after = model(whole.source_ids[None], whole.target_ids[None])[0].softmax(-1)
+        own = [
+            next(one for one in found if one.token == t) for found, t in zip(known, whole.written)
+        ]
+        lost = [one.probability - after[i, one.id].item() for i, one in enumerate(own)]
+        assert (own[row].probability - share, row) == (
+            pytest.approx(max(lost), abs=1e-5),
+            lost.index(max(lost)),
+        )
         assert view._trace["written"][2:][: len(said.split())] == said.split()
         assert view._inside["whole"][0] == ("A", whole.candidates[0][0].probability)
     view.off = ["decoder/2/cross-attention/0", "decoder/2/cross-attention/1"]

@@ -74,9 +74,10 @@ def asked(trace, place: str, double) -> tuple[dict, bytes]:
 def _worth(trace):
     """Measure what the translation loses without each head, beside those that are off already.
 
-    Returned for each is the target position where the likeliest token changes first, or else where
-    the written one loses most, the share that this one is left with, and the rank of the candidate
-    that is likeliest instead (10 if it isn't a candidate; -1 for none).
+    Returned for each is the target position where the written token loses most probability (or,
+    where none loses half a percentage point, gains most) and the share that it is left with; then
+    the first position where another token is likeliest, and the rank of that candidate (10 if it
+    isn't one; -1 and -1 if no word changes).
     """
     ids = [[one.id for one in row] for row in trace.candidates]
     names = [[one.token for one in row] for row in trace.candidates]
@@ -92,10 +93,10 @@ def _worth(trace):
         with heads_off(attention, [head]):
             after = shares()
         best, lost = after.argmax(-1), (before - after)[rows, written]
-        changes = (best != before.argmax(-1)).nonzero().flatten().tolist()
-        row = changes[0] if changes else int(lost.argmax())
-        rank = [*ids[row], int(best[row])].index(best[row]) if changes else -1
-        return [row, float(after[row, written[row]]), rank]
+        row = int(lost.argmax() if lost.max() >= 0.005 else lost.abs().argmax())
+        changed, *_ = [*(best != before.argmax(-1)).nonzero().flatten().tolist(), -1]
+        rank = [*ids[changed], int(best[changed])].index(best[changed]) if changed >= 0 else -1
+        return [row, float(after[row, written[row]]), changed, rank]
 
     before = shares()
     return {

@@ -4,8 +4,10 @@ import { NARROW, Scene, number, percent } from "./map_scene.js";
 import { KINDS, readPlace, sentenceOf } from "./map_trace.js";
 import { clamp, fitting, spelt, textWidth, wrapped } from "./text.js";
 
-const MEANS =
-  "A number says by how many percentage points the probability of the token below it changes without that head. The stronger the orange, the more it loses. In a framed square, another token takes its place.";
+const MEANS = [
+  "A square shows the largest loss that any token of this translation suffers without that head, in percentage points (with a plus: none loses, but this one gains). In an orange band: a word that changes.",
+  "Any token’s largest loss, in points (+: a gain). Orange: a changed word.",
+];
 
 // What is lost with all heads of a kind.
 const LOSES = {
@@ -19,39 +21,51 @@ const LOSES = {
 // How wide the button is that switches them.
 const ALL = 54;
 
-// `asked`: of every head the row that suffers most, its token's share there, and the rank of the token
-// that is likeliest instead, -1 for none; null while it is being measured.
+// `asked`: of every head the row that suffers most and its token's share there, and the row and rank of
+// the token that is the first to take another's place, -1 for none; null while it is being measured.
 export function headsScene(model, width, room, { asked }) {
   const scene = new Scene(width, room, "What each head is worth");
-  const lost = Object.entries(asked?.described.heads || {}).map(([place, [row, share, rank]]) => {
+  // A shorter translation may be there before its own numbers are.
+  const found = Object.entries(asked?.described.heads || {});
+  const there = found.filter(([, [row, , changed]]) => Math.max(row, changed) < model.written.length);
+  const lost = there.map(([place, [row, share, changed, rank]]) => {
     const [token, , before] = model.candidates[row][model.drawn[row]];
-    const [instead = "another token"] = rank < 0 ? [""] : model.candidates[row][rank] || [];
+    const change = changed >= 0 && [model.written[changed], model.candidates[changed][rank]?.[0] || "another token"];
     return {
       place,
       token,
       before,
       share,
-      instead,
+      change,
       off: readPlace(place, model).head.off,
       points: 100 * (before - share),
     };
   });
+  const strongest = Math.max(10, ...lost.map(({ points }) => points));
   const all = model.stacks.flatMap((stack) =>
     stack.layers[0].filter((one) => one.heads).map((one) => ({ stack, ...one })),
   );
   const columns = width < NARROW ? 1 : all.length;
   const [gap, top, block] = [12, 26, (width - 12 * (columns - 1)) / columns];
   const most = Math.max(...model.stacks.map(({ layers }) => layers.length));
-  const means = wrapped(MEANS, width - 8, 13);
-  means.forEach((line, i) => scene.note(line, 0, 8 + 17 * i, "left", width, 13));
-  const first = 17 * means.length + 8;
-  const high = columns > 1 ? clamp((room - first - top - 30) / most, 34, 92) : 66;
-  const deep = top + high * most + 8;
+  const narrow = columns < 2;
+  // On a phone the answer comes first, and all of the heads are in view together.
+  const answers = narrow && asked ? wrapped(changes(lost), (width - 8) / 1.1, 13) : [];
+  const means = wrapped(MEANS[Number(narrow)], width - 8, 13);
+  answers.forEach((line, i) => scene.label(line, 0, 8 + 17 * i, { size: 13, weight: 600, most: width }));
+  means.forEach((line, i) => scene.note(line, 0, 8 + 17 * (answers.length + i), "left", width, 13));
+  const first = 17 * (answers.length + means.length) + 8;
+  const high = narrow ? 30 : clamp((room - first - top - 30) / most, 34, 92);
+  const deep = top + high * most + (narrow ? 2 : 8);
   all.forEach(({ stack, kind, heads }, k) => {
-    const [left, y] = columns > 1 ? [k * (block + gap), first] : [0, first + k * deep];
+    const [left, y] = narrow ? [0, first + k * deep] : [k * (block + gap), first];
     const title = kind === "cross-attention" ? KINDS[kind] : `${stack.title}: ${KINDS[kind].toLowerCase()}`;
-    const free = block - ALL - 6;
-    scene.label(fitting([title, KINDS[kind]], free / 1.1, 14), left, y + 11, { size: 14, weight: 650, most: free });
+    const free = block - ALL - 12;
+    scene.label(fitting([title, KINDS[kind], KINDS[kind].split(" ")[0]], free / 1.1, 14), left, y + 11, {
+      size: 14,
+      weight: 650,
+      most: free,
+    });
     const [whole, x] = [headsOf(stack, kind), left + block - ALL - 3];
     const does = isOff(whole) ? "all on" : "all off";
     const turn = whole.map(([place]) => place);
@@ -66,18 +80,20 @@ export function headsScene(model, width, room, { asked }) {
       if (!head) scene.note(`${layers}${layer + 1}`, left, line + high / 2);
       const one = ours.find((each) => each.place === place);
       const said = `${stack.title} layer ${layer + 1}, ${KINDS[kind].toLowerCase()}, head ${head + 1}`;
-      cell(scene, place, said, off, one, [left + edge + head * wide, line, wide - 3, high - 3]);
+      cell(scene, place, said, off, one, strongest, [left + edge + head * wide, line, wide - 3, high - 3]);
     }
   });
-  const below = first + deep * (columns > 1 ? 1 : all.length) + 8;
-  if (columns > 1 && below < room)
-    scene.note(`Translation: “${sentenceOf(model.written)}”`, 0, below, "left", width, 14);
-  scene.height = columns > 1 ? room : below;
-  const press = "Press heads to switch them off, and see what the others can’t make up for.";
+  const below = first + deep * (narrow ? all.length : 1) + 8;
+  if (!narrow && below < room) scene.note(`Translation: “${sentenceOf(model.written)}”`, 0, below, "left", width, 14);
+  scene.height = narrow ? below : room;
   const without = all.filter(({ stack, kind }) => isOff(headsOf(stack, kind)));
   const loses = without.map(({ stack, kind }) => LOSES[kind] || LOSES[stack.name]).join(" ");
-  scene.hint = asked ? loses || changes(lost) : "The model reads its translation again without each head in turn …";
-  if (asked && !lost.some(({ off }) => off)) scene.hint += ` ${press}`;
+  const press = lost.some(({ change }) => change)
+    ? "Press heads to switch them off, and see what the others can’t make up for."
+    : "The others make up for it, but can they if more are off? Press “all off”.";
+  const answer = narrow ? "" : `${changes(lost)} `;
+  scene.hint = asked ? loses || answer : "The model reads its translation again without each head in turn …";
+  if (asked && !lost.some(({ off }) => off)) scene.hint += press;
   return scene;
 }
 
@@ -92,39 +108,49 @@ const isOff = (heads) => heads.every(([, { off }]) => off);
 // Beside heads that are off already, or alone.
 function changes(lost) {
   const on = lost.filter(({ off }) => !off);
-  const { length } = on.filter(({ instead }) => instead);
+  const { length } = on.filter(({ change }) => change);
+  if (!on.length) return "All of them are off.";
   const [how, which] = on.length < lost.length ? ["as well", "other "] : ["one at a time", ""];
-  return `Switched off ${how}, ${length || "none"} of the ${which}${on.length} heads would change a word${length ? " (framed)" : ""}.`;
+  return `Switched off ${how}, ${length || "none"} of the ${which}${on.length} heads would change a word.`;
 }
 
-function cell(scene, place, said, off, one, rect) {
+function cell(scene, place, said, off, one, strongest, rect) {
   const [x, y, wide, high] = rect;
-  const middle = { size: 12, align: "center", most: wide - 4 };
-  const [before, instead] = [one?.token, one?.instead].map((token) => token && spelt(token));
-  const beside = textWidth(`→ ${instead}`, 12) < wide - 4 || high < 60;
-  const changed = beside ? [before, `→ ${instead}`] : [before, "↓", instead];
-  const words = instead ? changed : one?.points >= 0.5 ? [before] : [];
+  const middle = { align: "center", most: wide - 4 };
+  const small = high < 60;
+  // A word that changes, on one line or two.
+  const [was, becomes] = (one?.change || []).map(spelt);
+  const short = fitting([`${was}→${becomes}`, small ? `→ ${becomes}` : ""], (wide - 6) / 1.15, small ? 9 : 11);
+  const band = !was ? [] : short ? [short] : [was, `→ ${becomes}`];
   scene.paint((p) => {
     const style = off ? { fill: p.theme.paper, edge: p.theme.key, dash: [4, 3] } : { fill: p.theme.masked };
     p.box(...rect, { ...style, radius: 4 });
-    if (off) return p.text("off", x + wide / 2, y + high / 2, { ...middle, color: p.theme.key, weight: 650 });
+    const at = { ...middle, size: 12, weight: 650 };
+    if (off) return p.text("off", x + wide / 2, y + high / 2, { ...at, color: p.theme.key });
     if (!one) return;
-    p.context.globalAlpha = clamp(one.points / 60, 0, 0.6);
+    p.context.globalAlpha = 0.6 * clamp(one.points / strongest, 0, 1);
     p.box(...rect, { fill: p.theme.key, radius: 4 });
     p.context.globalAlpha = 1;
-    if (one.instead) p.box(x + 1, y + 1, wide - 2, high - 2, { edge: p.theme.key, line: 2, radius: 4 });
-    // A word that wins by less than one point was nearly a tie.
-    const points = number(-one.points, instead && Math.abs(one.points) < 1 ? 1 : 0);
-    const signed = `${one.points < 0 && Number(points) ? "+" : ""}${points}`;
-    const from = y + high / 2 - 7 * words.length;
-    p.text(signed, x + wide / 2, from, { ...middle, size: 15, weight: 650 });
-    words.forEach((line, i) => {
-      const size = clamp((12 * (wide - 4)) / textWidth(line, 12), 10, 12);
-      p.text(line, x + wide / 2, from + 16 + 14 * i, { ...middle, size });
+    const deep = band.length * 13 + 2;
+    if (was) {
+      p.box(x + 1, y + 1, wide - 2, high - 2, { edge: p.theme.key, line: 2, radius: 4 });
+      p.box(x + 1, y + high - deep - 1, wide - 2, deep, { fill: p.theme.key, radius: 3 });
+    }
+    band.forEach((line, i) => {
+      const size = clamp((11 * (wide - 6)) / (1.15 * textWidth(line, 11)), 9, 11);
+      p.text(line, x + wide / 2, y + high - deep + 7 + 13 * i, { ...middle, size, weight: 600, color: p.theme.paper });
     });
+    const points = number(-one.points, 0);
+    const [free, named] = [high - (was ? deep : 0), points !== "0" && !(small && was)];
+    const from = y + free / 2 - (named ? (small ? 6 : 8) : 0);
+    const signed = `${one.points < 0 && points !== "0" ? "+" : ""}${points}`;
+    p.text(signed, x + wide / 2, from, { ...at, size: small ? 13 : 15 });
+    const size = small ? 10 : clamp((12 * (wide - 4)) / textWidth(spelt(one.token), 12), 10, 12);
+    if (named) p.text(spelt(one.token), x + wide / 2, from + (small ? 13 : 16), { ...middle, size });
   });
   const tip = [said, `click to switch it ${off ? "on" : "off"}`];
   if (one && !off)
     tip.splice(1, 0, `“${one.token}” had ${percent(one.before)}, and has ${percent(one.share)} without it`);
+  if (was && !off) tip.splice(2, 0, `“${one.change[0]}” becomes “${one.change[1]}”`);
   scene.button(rect, `${said}: switch it ${off ? "on" : "off"}`, { turn: place }, tip);
 }

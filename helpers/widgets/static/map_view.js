@@ -349,7 +349,8 @@ class MapView {
     this.drawn = null;
     if (drawn) drawn();
     this.seek(light.lit);
-    if (!this.met) setTimeout(() => intoView(this.root), 100); // once it has its height
+    // Once it has its height, and again where JupyterLab has moved it.
+    for (const wait of this.met ? [] : [100, 800]) setTimeout(() => this.touched || intoView(this.root), wait);
     this.met = true;
     // What was pressed is gone.
     if (held && !this.root.contains(document.activeElement)) this.root.focus({ preventScroll: true });
