@@ -20,7 +20,8 @@ nbval's own (``nbval-ignore-output``, ``nbval-skip``, ``raises-exception``) this
   for the prediction.
 
 Behind any cell with ``quiz="one another"`` in its head comes a cell that asks these questions, and
-behind one with ``predict="name"`` a cell that asks for that prediction.
+behind one with ``predict="name"`` a cell that asks for that prediction. Before a cell with
+``warm_up=3`` comes the warm-up of lesson 03.
 
 After ``exercises.predict("name")`` the stored outputs are folded too, up to the cell that holds
 ``exercises.reveal("name", …)``, so that nobody reads the answer by scrolling. JupyterLab unfolds
@@ -118,6 +119,8 @@ def read_cells(source):
 def _cells_in(text):
     later, framed = jupytext.reads(text, fmt="py:percent").cells, []
     while later:
+        if lesson := later[0].metadata.pop("warm_up", None):
+            framed.append(nbformat.v4.new_code_cell(f"exercises.warm_up({lesson})"))
         cells = _framed(later.pop(0), later)
         heads = [(ask, one.metadata[ask]) for one in cells for ask in ASKS if ask in one.metadata]
         for ask, asked in heads:

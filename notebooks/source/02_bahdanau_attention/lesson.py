@@ -87,10 +87,7 @@ notebook.tell(
     lesson is about what they do."""
 )
 
-# %%
-exercises.warm_up(2)
-
-# %% [markdown]
+# %% [markdown] warm_up=2
 # ## 1. Which word do I need now?
 #
 # In lesson 01 the decoder had a single vector to write from. Now the encoder keeps one state per source word, $h_1,

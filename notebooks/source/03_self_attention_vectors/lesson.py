@@ -157,10 +157,7 @@ notebook.tell(
     is taken, not what difference it makes."""
 )
 
-# %%
-exercises.warm_up(3)
-
-# %% [markdown]
+# %% [markdown] warm_up=3
 # ## 1. A number for how well two things match
 #
 # A film service stores two numbers per film, how funny it is and how frightening. It stores two per viewer, how much

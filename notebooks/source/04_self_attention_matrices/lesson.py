@@ -127,10 +127,7 @@ notebook.show(
 # division decide whether a model learns? We'll find out in section 2, which also explains the number, and your own
 # code will mend model B.
 
-# %%
-exercises.warm_up(4)
-
-# %% [markdown]
+# %% [markdown] warm_up=4
 # ## 1. All words at once
 #
 # In lesson 03 one word attended at a time. A paragraph of 128 words has 16,384 pairs to compare, and nobody wants to

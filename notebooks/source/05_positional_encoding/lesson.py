@@ -94,10 +94,7 @@ notebook.tell(
     eight. To choose among the other seven, it would have to know where each of them is."""
 )
 
-# %%
-exercises.warm_up(5)
-
-# %% [markdown]
+# %% [markdown] warm_up=5
 # ## 1. A bag of words
 #
 # Let one attention layer with random weights read two sentences that mean rather different things.

@@ -120,10 +120,7 @@ notebook.tell(
     and head 10 puts more on *tired* than on any other word."""
 )
 
-# %%
-exercises.warm_up(6)
-
-# %% [markdown]
+# %% [markdown] warm_up=6
 # ## 1. What can one row say?
 #
 # Suppose one row scores *animal* and *tired* far above everything else:

@@ -210,10 +210,7 @@ def residual_pre_norm(x, sublayer, norm):
     ...
 
 
-# %%
-exercises.warm_up(7)
-
-# %% [markdown]
+# %% [markdown] warm_up=7
 # ## 3. What happens after attention?
 #
 # Attention carries information *between* words. But once the vector of *bank* contains something of *river*, the

@@ -52,10 +52,7 @@ batch = translator.encode(french)
 # **Mistakes to expect**: a softmax outputs log-probabilities · top-k changes the likeliest token · the cache
 # keeps queries too.
 
-# %%
-exercises.warm_up(8)
-
-# %% [markdown]
+# %% [markdown] warm_up=8
 # ## 1. What comes out of the last layer?
 #
 # The decoder ends with one vector per position, but to choose a token we need one number per token of the

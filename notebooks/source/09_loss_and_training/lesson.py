@@ -122,10 +122,7 @@ notebook.tell(
 # You'll repair this loss in section 3. But first, what does a loss measure, and which values should make you
 # suspicious?
 
-# %%
-exercises.warm_up(9)
-
-# %% [markdown]
+# %% [markdown] warm_up=9
 # ## 1. How do you put a number on a prediction?
 #
 # A model has to turn *je suis étudiant* into *i am a student*. At every position it assigns a probability to each

@@ -41,10 +41,7 @@ from helpers.widgets.model_map import model_map
 
 at_work = lessons.module(10, "at_work")  # data, weights and pictures for the learner's file
 
-# %%
-exercises.warm_up(10)
-
-# %% [markdown]
+# %% [markdown] warm_up=10
 # ## Your file so far
 
 # %%

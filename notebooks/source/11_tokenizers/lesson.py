@@ -87,10 +87,7 @@ assert [len(pieces_of[w]) for w in berries[:3]] == [1, 2, 3]
 # be fixed before the model is trained, because the model learns one vector per entry. Which pieces deserve a place in
 # the list? Your program will decide.
 
-# %%
-exercises.warm_up(11)
-
-# %% [markdown]
+# %% [markdown] warm_up=11
 # ## 1. Words or letters?
 #
 # The obvious idea is to give every word a number, as we did with our toy corpus. Words that aren't in the list all

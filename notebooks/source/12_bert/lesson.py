@@ -76,10 +76,7 @@ def average(numbers):
 # **If you're running late**: set `masked_lm_loss` in section 1 as homework. Don't skip `lora_forward`, because it
 # holds section 4's one idea.
 
-# %%
-exercises.warm_up(12)
-
-# %% [markdown]
+# %% [markdown] warm_up=12
 # ## 1. How do you train a model that only reads?
 #
 # A decoder learns by predicting the next token. An encoder can't learn that way, because it already sees the next token

@@ -50,10 +50,7 @@ reader = load_reader()
 # **If you're running late**: leave out the exercise of section 3, five minutes. All numbers hold only for these texts
 # and this small reader.
 
-# %%
-exercises.warm_up(13)
-
-# %% tags=["prediction", "hide-input", "nbval-ignore-output"]
+# %% tags=["prediction", "hide-input", "nbval-ignore-output"] warm_up=13
 nonsense = "Jim Henson was a nice puppet."
 henson = reader.answer("Who was Jim Henson?", nonsense)
 words = normalise_answer(henson.text)

@@ -85,10 +85,7 @@ by_last_letter = -after[validation[:-1], validation[1:]].log().mean().item()
 for piece in islice(story.stream("Once upon a time there was a king who", seed=4), 60):
     print(piece, end="")
 
-# %%
-exercises.warm_up(14)
-
-# %% [markdown]
+# %% [markdown] warm_up=14
 # ## 1. What can you predict from an average?
 #
 # A language model predicts each token from the tokens before it. To keep things small, our tokens are single letters,

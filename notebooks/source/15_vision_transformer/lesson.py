@@ -68,10 +68,7 @@ def show(rows, titles, size=1.35, columns=6):
 # the class token's vector before it has been through the layers, and they take a map as proof. The myth of
 # section 4 tends to start a debate, so keep people to the terms of the comparison.
 
-# %%
-exercises.warm_up(15)
-
-# %% tags=["hide-input", "nbval-ignore-output"]
+# %% tags=["hide-input", "nbval-ignore-output"] warm_up=15
 wardrobe = load_wardrobe()
 test = clothes("test")  # 1,000 pictures that it was not trained on
 found = wardrobe.classify(test.images)

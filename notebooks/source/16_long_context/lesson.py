@@ -85,10 +85,7 @@ exercises.reveal("novel_in_the_cache", measured="large" if novel > 350e9 else "m
 print(f"{novel / 1e9:.0f} GB for the novel, {novel / 130_000 / 1e6:.1f} MB per token")
 assert 550e9 < novel < 650e9
 
-# %%
-exercises.warm_up(16)
-
-# %% [markdown]
+# %% [markdown] warm_up=16
 # ## 1. What does a long text cost?
 #
 # A long text comes with two bills. The first, for the memory of the **cache**, grows in proportion to the length.

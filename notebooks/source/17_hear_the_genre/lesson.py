@@ -47,10 +47,7 @@ def listen(strokes, bpm, title):
     display(Audio(drum_kit.listen(strokes.numpy(), bpm, RATE), rate=RATE))
 
 
-# %%
-exercises.warm_up(17)
-
-# %% tags=["hide-input", "nbval-ignore-output"]
+# %% tags=["hide-input", "nbval-ignore-output"] warm_up=17
 windows = genre_windows()
 clips = [399, 52, 1469, 926]
 for number, row in enumerate(clips, 1):

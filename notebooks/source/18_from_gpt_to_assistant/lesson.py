@@ -68,10 +68,7 @@ for request in ("Say wolf three times.", "Tell me in one sentence about the fox.
     print("Story model:  ", story.generate(request, 25, seed=1)[len(request) :].split("\n")[0], "…")
     print("Our assistant:", helper.reply(request), "\n")
 
-# %%
-exercises.warm_up(18)
-
-# %% [markdown]
+# %% [markdown] warm_up=18
 # ## 1. Whose turn is it?
 #
 # A language model sees a single row of tokens, but a chat has two speakers who take turns. To write a chat as one row,

@@ -73,10 +73,7 @@ question = [{"role": "user", "content": "What is the capital of France?"}]
 for piece in smol.stream(question, max_tokens=40):
     print(piece, end="")
 
-# %%
-exercises.warm_up(19)
-
-# %% [markdown]
+# %% [markdown] warm_up=19
 # ## 1. From bytes to weights
 #
 # As 32-bit floats, 135 million weights would take more than 500 megabytes. The file manages with 98, because it stores

@@ -106,10 +106,7 @@ def hook():
 for who, (word, probability) in zip(("left alone", "64 numbers replaced"), live("hook", hook)):
     print(f"{who:>20}: The capital of France is{word} ({probability:.0%})")
 
-# %%
-exercises.warm_up(20)
-
-# %% [markdown]
+# %% [markdown] warm_up=20
 # ## 1. Who copies?
 #
 # Take 25 random tokens and write them down twice in a row. Nobody could predict the first copy, but a model that looks
