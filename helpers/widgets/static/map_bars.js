@@ -119,6 +119,7 @@ export class Bars {
     this.yours.title = yours.join(", ");
     // A stand-in for Python can't send.
     this.ask.hidden = !model.get("_asks") || !model.send || Boolean(this.view.place) || this.crowded;
+    if (this.view.stop >= 0) this.ask.hidden ||= classList.contains("mm-narrow"); // where it's cut
     const heat = model.get("temperature");
     if (this.view.trace.drawnAt) this.ask.lastChild.textContent = heat === 1 ? "Go on" : `Go on at ${heat.toFixed(1)}`;
     // No room for “The model” beside it.

@@ -14,9 +14,9 @@ export function belowOf(view) {
   const scroll = () => glideTo(frame, low() ? 0 : long() ? end() : top() - 40);
   const below = make("button", { type: "button", class: "mm-below", onclick: scroll });
   const show = () => {
-    const { plays, stop, place } = view; // what plays, and the tour of the whole, scroll by themselves
+    const { plays, stop, place, tour } = view; // what plays, and the tour of the whole, scroll by themselves
     below.hidden = !view.scrolls || (!long() && !top()) || !view.small.small.hidden;
-    below.style.visibility = plays || (stop >= 0 && !place) ? "hidden" : "";
+    below.style.visibility = plays || (stop >= 0 && (!place || tour[stop].answer)) ? "hidden" : "";
     const words = long() ? ["↓ more", "↑ back up"] : both() ? ["↓ decoder", "↑ encoder"] : ["↓ answer", "↑ back up"];
     below.textContent = words[Number(low())];
   };

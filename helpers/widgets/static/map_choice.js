@@ -104,6 +104,13 @@ export const choosing = {
     for (const place of all) on ? off.delete(place) : off.add(place);
     this.rewrite({ off: [...off] }, "The model is translating again …");
   },
+  // The tour speaks of a model with all of its heads, and of all of the picture.
+  mends(stop) {
+    const out = this.tour[stop] && ["off", "left_out"].some((name) => this.model.get(name).length);
+    this.starts = out && this.model.send && !this.tour[stop].leaves ? stop : -1;
+    if (this.starts >= 0) this.rewrite({ off: [], left_out: [] }, "The model is whole again …");
+    return this.starts >= 0;
+  },
   // A patch is left out of the picture, or back in it.
   leave(patch) {
     const out = new Set(this.model.get("left_out"));

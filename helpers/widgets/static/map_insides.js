@@ -80,6 +80,16 @@ export function signedBars(scene, values, x, y, wide, high, ends = [Math.min(...
   return { middle, unit };
 }
 
+// Which colours are negative, and which positive.
+export function signKey(scene, x, y) {
+  const colours = oneRow(Array.from({ length: 24 }, (_, i) => i / 11.5 - 1));
+  scene.labels.push((p) => {
+    p.text("−", x, y, { size: 12, color: p.theme.muted });
+    p.row(colours, 0, x + 11, y - 4, 24, 8);
+    p.text("+", x + 38, y, { size: 12, color: p.theme.muted });
+  });
+}
+
 // The tokens, one of them chosen, each to be pressed; of many those around it. How wide they are.
 // Of a picture the patches are chosen in it, and blue may say how much each has of something.
 export function pickRow(scene, stack, tokens, chosen, room, place, blue = null) {

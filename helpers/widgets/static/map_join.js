@@ -1,11 +1,11 @@
 // The map, the heads of a layer joined: of one token the mixtures of all of them, side by side, then as
 // one vector, which W_O mixes, and which is added to the stream.
 
-import { pickRow, readProjection } from "./map_insides.js";
+import { pickRow, readProjection, signKey } from "./map_insides.js";
 import { ease, sweeps } from "./map_moves.js";
 import { NARROW, Scene, number, percent } from "./map_scene.js";
 import { matrix, oneRow, rowOf, valueAt } from "./map_trace.js";
-import { textWidth } from "./text.js";
+import { clamp, fitting, shorten, textWidth, wrapped } from "./text.js";
 
 // `asked`: { described, view } of this place, or null; then `live` tells whether it may still come.
 export function joinScene(where, place, width, room, { asked, live }) {
@@ -27,17 +27,18 @@ export function joinScene(where, place, width, room, { asked, live }) {
     ["⊕ stream", of(before)],
     [normFirst ? "= sum" : "= sum, norm", of(sublayer.after)],
   ];
-  const [top, thick] = [24, narrow ? 22 : 40];
-  const high = room - top - 28 - 30 * lines.length;
-  const bottom = top + high + 20;
+  // Narrow, what the heads add up to has two lines of its own.
+  const [top, thick, said, pitch] = narrow ? [24, 22, 36, 27] : [24, 40, 20, 30];
+  const high = room - top - 8 - said - pitch * lines.length;
+  const bottom = top + high + said;
   const x0 = left + (narrow ? 0 : 106);
-  const x1 = x0 + thick + 36;
-  const x = x1 + thick + 30;
+  const x1 = x0 + thick + (narrow ? 52 : 36);
+  const x = x1 + thick + (narrow ? 22 : 30);
   const wide = width - x - 4;
   // Where a head's part of the joined vector lies, and apart from the others.
   const part = high / heads.length;
   const slim = part < 34;
-  const over = narrow && !slim ? 16 : part / 10;
+  const over = narrow && !slim ? Math.min(30, part / 1.8) : part / 10;
   const own = (h) => [top + h * part + over, part - over - part / 10];
   const mixed = (h) => matrix(mixtures[h], each, 1, { most: joined.most });
   heads.forEach((head, h) => {
@@ -45,10 +46,14 @@ export function joinScene(where, place, width, room, { asked, live }) {
     const weights = rowOf(head.weights, row);
     const most = weights.indexOf(Math.max(...weights));
     const middle = y + deep / 2;
-    const takes = `“${keys[most]}” ${percent(weights[most])}`;
+    const share = percent(weights[most]);
+    const takes = head.off ? "nothing" : `“${keys[most]}” ${share}`;
     const name = `head ${h + 1}${head.off ? ": off" : ""}`;
-    if (narrow) scene.label(slim ? "" : name, x0, y - 8, { size: 12 });
-    else if (slim) scene.note(`${h + 1}: ${takes}`, x0 - 6, middle, "right");
+    if (narrow) {
+      const short = fitting([takes, `${shorten(keys[most], 6)} ${share}`, share], x1 - x0 - 4, 11);
+      if (over > 26) scene.label(name, x0, y - 22, { size: 12, weight: 650 });
+      if (!slim) scene.note(over > 26 ? short : `${h + 1}: ${share}`, x0, y - 8, "left", Infinity, 11);
+    } else if (slim) scene.note(`${h + 1}: ${takes}`, x0 - 6, middle, "right");
     else {
       scene.label(name, x0 - 8, middle - 8, { size: 13, weight: 650, align: "right" });
       scene.note(takes, x0 - 8, middle + 9, "right", 98);
@@ -59,7 +64,7 @@ export function joinScene(where, place, width, room, { asked, live }) {
     });
     scene.grid([x0, y, thick, deep], mixed(h), `The mixture of head ${h + 1}`, (one, i) => [
       `head ${h + 1}, entry ${i + 1}: ${number(one.data[i])}`,
-      `takes most from ${takes}`,
+      head.off ? "off: it takes nothing" : `takes most from ${takes}`,
     ]);
   });
   if (!narrow) scene.note("mixtures", x0 + thick / 2, 11, "center");
@@ -78,6 +83,13 @@ export function joinScene(where, place, width, room, { asked, live }) {
     `joined, entry ${i + 1}: ${number(one.data[i])}`,
     `entry ${(i % each) + 1} of ${headOf(i)}`,
   ]);
+  // Until W_O is there, its place shows what the mixtures are made with.
+  let early = false;
+  scene.top([x, top, 2, 2], (p, lit, veil) => {
+    early = !lit && veil === "paper";
+    if (early) takenWith(p);
+  });
+  if (keys.length * 25 < room - 50) signKey(scene, 4, room - 10);
   if (found) weightsOf();
   else {
     const says = live ? "The kernel is sending W_O …" : "W_O stays with the kernel: run the cell, then press again.";
@@ -85,7 +97,7 @@ export function joinScene(where, place, width, room, { asked, live }) {
     scene.label(says, x + wide / 2, top + high / 2, { size: 14, align: "center", color: "muted", most: wide - 12 });
   }
   lines.forEach(([words, one], i) => {
-    const y = bottom + 30 * i;
+    const y = bottom + pitch * i;
     const style = { size: 13, align: "right", weight: i === 2 || i === 4 ? 650 : 400 };
     scene.besides([x, y + 10, 2, 2]).label(words, x - 8, y + 11, style);
     if (!one) return;
@@ -104,15 +116,29 @@ export function joinScene(where, place, width, room, { asked, live }) {
     }),
   );
   const product = [x1 + thick + 6, 0, width, bottom - 8];
-  scene.beat("Each column of W_O adds up entries of all heads.", product, [x0, bottom - 8, width, 90]);
+  scene.beat("Each column of W_O adds up entries of all heads.", product, [x0, bottom - 8, width, 32]);
   if (found)
     scene.moves(
       sweeps(joined.rows, 1, (p, [i]) => p.frame(x1 - 1, top + (i * high) / joined.rows - 2, x + wide - x1 + 2, 5)),
     );
-  scene.beat("The result is added to the stream that ran past the heads.", [x0, bottom + 82, width, room]);
-  scene.moves((p, t) => p.row(lines[2][1], 0, x, bottom + 60 + 60 * ease(t), wide, 22));
+  const added = "With a bias, the result is added to the stream that ran past the heads.";
+  scene.beat(added, [x0, bottom + 24, width, room]);
+  scene.moves((p, t) => p.row(lines[2][1], 0, x, bottom + 2 * pitch * (1 + ease(t)), wide, 22));
   scene.hint = "Press another token, or point at W_O to see what each head adds to one entry of the result.";
   return scene;
+
+  function takenWith(p) {
+    const title = fitting([`weights: the row of ${token} in each head`, `weights of ${token}`, "weights"], wide, 13);
+    p.text(title, x, 11, { color: p.theme.muted });
+    heads.forEach(({ weights, off }, h) => {
+      const [y, deep] = own(h);
+      const { most } = weights;
+      p.matrix(matrix(rowOf(weights, row), 1, weights.cols, { most, weights: true, off }), x, y, wide, deep);
+    });
+    const cell = wide / keys.length;
+    const style = { size: 12, align: "center", most: cell - 2, color: p.theme.muted };
+    if (cell > 26) keys.forEach((key, i) => p.text(key, x + (i + 0.5) * cell, top + high + 9, style));
+  }
 
   // W_O, or those of its columns whose entries a strip shows; one of them is followed from the start.
   function weightsOf() {
@@ -120,40 +146,60 @@ export function joinScene(where, place, width, room, { asked, live }) {
     scene
       .besides([x, top, 2, 2])
       .heading("W  ", `${joined.rows} × ${where.sublayer.found.width}, ${weight.cols} columns shown`, x, 11, wide);
-    scene.paint((p) => {
+    const draws = (p) => {
       p.matrix(weight, x, top, wide, high);
       seams(p, x, wide);
-    });
+    };
+    scene.paint(draws);
     const adds = (h, j) => mixtures[h].reduce((sum, value, i) => sum + value * valueAt(weight, h * each + i, j), 0);
-    const sumOf = (j) =>
-      heads
-        .map((_, h) => number(adds(h, j)))
-        .join(" + ")
-        .replaceAll("+ −", "− ");
-    scene.grid([x, top, wide, high], weight, "The matrix W_O", (one, i, j) => [
-      `${headOf(i)}: ${number(valueAt(one, i, j), 3)} × entry ${number(joined.data[i], 3)}`,
-      `all of ${headOf(i)}: ${number(adds(Math.floor(i / each), j))}`,
-      `all heads: ${sumOf(j)} ≈ ${number(sums.data[j])}`,
-    ]);
+    const near = (value) => Math.round(100 * value);
+    // Whether the numbers add up as they are printed, none of them close to the next one.
+    const exact = (j) => {
+      const all = [...heads.map((_, h) => adds(h, j)), sums.data[j]];
+      const total = all.slice(0, -1).reduce((sum, value) => sum + near(value), 0);
+      return total === near(sums.data[j]) && all.every((value) => Math.abs(100 * value - near(value)) < 0.4);
+    };
+    const sumOf = (j) => {
+      const parts = heads.map((_, h) => number(adds(h, j))).join(" +\u00a0");
+      return `${parts.replaceAll("+\u00a0−", "−\u00a0")} ${exact(j) ? "=" : "≈"} ${number(sums.data[j])}`;
+    };
+    scene.grid([x, top, wide, high], weight, "The matrix W_O", (one, i, j) => {
+      if (early) return [];
+      const [w, entry] = [valueAt(one, i, j), joined.data[i]];
+      return [
+        `weight ${number(w, 3)} times entry ${number(entry, 3)} of the joined vector is ${number(w * entry, 3)}`,
+        `with all its ${each} entries, ${headOf(i)} adds ${number(adds(Math.floor(i / each), j))} here`,
+        `head by head: ${sumOf(j)}`,
+      ];
+    });
     const cell = wide / weight.cols;
-    const column = (p, j) => p.frame(x + j * cell - 1, top - 1, cell + 2, bottom - top + 24, p.theme.query);
+    const column = (p, j) => {
+      for (const [y, deep] of [
+        [top, high],
+        [bottom, 22],
+      ])
+        p.frame(x + j * cell - 1, y - 1, cell + 2, deep + 2, p.theme.query);
+      const options = [`head by head: ${sumOf(j)}`, sumOf(j), `all heads: ${number(sums.data[j])}`];
+      const told = options.map((words) => wrapped(words, width - left, 14.5));
+      const words = told.find(({ length }) => length <= (narrow ? 2 : 1)) || told[2];
+      const half = 0.57 * Math.max(...words.map((one) => textWidth(one, 13)));
+      const middle = clamp(x + (j + 0.5) * cell, (2 * half < wide ? x : left) + half, width - half);
+      const style = { size: 13, weight: 650, align: "center" };
+      words.forEach((one, i) => p.text(one, middle, bottom - 9 - 16 * (words.length - 1 - i), style));
+    };
+    // One column at a time: that at the pointer takes the place of the one that is followed.
     scene.targets.at(-1).marks = (p, [i, j]) => {
+      if (early) return;
+      p.box(left, top + high + 1, width, said, { fill: p.theme.paper, radius: 0 });
+      p.box(x - 3, top - 3, wide + 6, bottom + 27 - top, { fill: p.theme.paper, radius: 0 });
+      draws(p);
+      p.matrix(lines[0][1], x, bottom, wide, 22);
       p.frame(x1 - 1, top + (i * high) / joined.rows - 1, x + wide - x1 + 2, 4, p.theme.ink, 1);
       column(p, j);
     };
-    // The largest, of those whose rounded numbers add up.
-    const near = (value) => Math.round(100 * value);
-    const exact = (j) => heads.reduce((all, _, h) => all + near(adds(h, j)), 0) === near(sums.data[j]);
-    const sizes = Array.from(sums.data, (value, j) => (exact(j) ? Math.abs(value) : 0));
+    // The largest, of those that add up as printed, if there is one.
+    const sizes = Array.from(sums.data, (value, j) => (exact(j) ? 1e3 : 1) * Math.abs(value));
     const j = sizes.indexOf(Math.max(...sizes));
     scene.top([x + j * cell, top, cell, high], (p, lit) => lit && column(p, j));
-    const total = number(sums.data[j]);
-    const said = `head by head: ${sumOf(j)} = ${total}`;
-    const [start, end] = [x + j * cell - 6, x + (j + 1) * cell + 6];
-    const fits = (words, room) => 1.14 * textWidth(words, 13) < room;
-    const right = fits(said, width - end) || (start < x + wide / 2 && !fits(said, start - x0));
-    const words = fits(said, right ? width - end : start - x0) ? said : `= ${total}`;
-    const style = { size: 13, weight: 650, align: right ? "left" : "right" };
-    scene.besides([x, top, 2, 2]).label(words, right ? end : start, bottom - 9, style);
   }
 }

@@ -7,6 +7,7 @@ import { path } from "./map_paint.js";
 import { NARROW, Scene, percent, tellVector, nVectors } from "./map_scene.js";
 import { heat, patchRow } from "./map_patches.js";
 import { hidden } from "./map_network.js";
+import { signKey } from "./map_insides.js";
 import { nameRows, namesWidth } from "./map_rows.js";
 import { bluest, purposeOf } from "./map_purpose.js";
 import { tellCell } from "./map_tiles.js";
@@ -46,6 +47,7 @@ export function layerScene(model, where, place, width, room, query) {
       if (stack.image) stack.tokens.forEach((_, row) => patchRow(scene, stack, row, g.label - 5, own.y(row), g.pitch));
       else nameRows(scene, stack.tokens, { right: g.label - 8, top: own.top, pitch: g.pitch, room: g.label - 9 });
       const enters = i ? KINDS[sublayer.kind].toLowerCase() : uncapped(name);
+      if (g.label > 52 && !stack.image) signKey(scene, 4, own.bottom + 12);
       strip(scene, own, before, g.label, "in", `the residual stream, as it enters ${enters}`, stack.tokens);
       from = g.label + g.strip;
     }
@@ -73,12 +75,12 @@ function layerSizes(model, width, room, stack, sublayers) {
   const top = 82;
   // On a phone every sublayer is a block of its own, and the blocks stand below each other.
   const across = width < NARROW;
-  const pitch = across ? (stack.image ? 8 : 16) : clamp((room - top - 46) / stack.n, 3, 44);
+  const pitch = across ? (stack.image ? 8 : 17) : clamp((room - top - 46) / stack.n, 3, 44);
   const label = stack.image ? 56 : clamp(namesWidth(stack.tokens, pitch, 14) + 10, 40, Math.max(96, width * 0.16));
   const gap = clamp(width / 80, 3, 14);
   // Units of width: a strip 1, heads 3.4, hidden 2; what the gaps leave is shared out.
   const norm = model.normFirst ? 1 : 0;
-  const units = ({ heads }) => (across ? 4 : heads ? 3.4 : 2);
+  const units = ({ heads }) => (across ? 10 : heads ? 3.4 : 2);
   const beside = across ? sublayers.slice(0, 1) : sublayers;
   const all = beside.reduce((sum, one) => sum + norm + units(one) + 2, 1);
   const gaps = 1 + beside.length * (norm + 4);

@@ -222,7 +222,7 @@ class MapView {
     // A followed token is followed on; else, what the lesson builds, or how a word finds its source.
     const [name, row] = place ? [] : this.follow.split(":");
     const here = this.model.get("here");
-    const inDecoder = depth === 3 ? !/encoder|^self/.test(here) : /decod|masked|cross|output|loss/.test(here);
+    const inDecoder = depth === 3 ? !/encoder|^self|^multi/.test(here) : /decod|masked|cross|output|loss/.test(here);
     if (name) place = lastOf(name);
     else if (!place && inDecoder && trace.encoder && trace.decoder) place = lastOf("decoder");
     for (let d = readPlace(place, trace).depth; d < depth; d++)
@@ -251,15 +251,12 @@ class MapView {
 
   goTo(stop) {
     this.pause();
-    const step = this.tour[stop] || { stop: -1 };
-    // It speaks of the whole model and of all of the picture.
-    const out = ["off", "left_out"].some((name) => this.model.get(name).length);
-    this.starts = step.text && !step.leaves && out && this.model.send ? stop : -1;
-    if (this.starts >= 0) return this.rewrite({ off: [], left_out: [] }, "The model is whole again …");
+    if (this.mends(stop)) return;
     // As many rows as there were before the tour, at its end too, but where a step speaks of one.
     if (this.stop < 0 && this.bars.left < 0) this.before = this.model.get("written");
     this.side = this.came = "";
     this.bars.left = -1; // only a click on the picture leaves a tour half-way
+    const step = this.tour[stop] || { stop: -1 };
     const { text, parts, habit, answer, losses, back, plays, leaves, forgets, ...state } = step;
     const { written = this.before ?? this.model.get("written") } = state;
     // Without a kernel there's no matrix to show, but what it makes.
@@ -339,7 +336,8 @@ class MapView {
     const height = Math.max(this.height, this.scene.height);
     this.scrolls = rows && height > seen + 30;
     // Below it there's a line that says what is out of sight, or above it the small picture does.
-    const most = Math.min(seen - (small || 28), this.scene.fold ?? seen);
+    const next = this.tour[this.stop]?.answer ? 44 : 0; // what is asked is about the first block
+    const most = Math.min(seen - (small || 28), this.scene.fold - next || seen);
     this.frame.style.maxHeight = this.scrolls ? `calc(${most}px - var(--grown, 0px))` : "";
     const light = lightOf(this);
     this.stage.show(this.scene, this.theme, { ...light, height });
