@@ -13,7 +13,7 @@ STEPS, TOURS, INSTEAD, BUILT = (_DATA[key] for key in ("steps", "tours", "instea
 # Which steps a model with a single stack doesn't have.
 _OF_TWO_STACKS = {
     "memory", "cross", "cross-queries", "follow-target", "forced", "loss", "gradient", "training",
-    "mask", "masked-weights", "masked-mixture",
+    "mask", "masked-weights",
 }  # fmt: skip
 _WITHOUT_DECODER = {"masked", "loop", "logits", *_OF_TWO_STACKS}
 WITHOUT = {

@@ -15,6 +15,9 @@ def words_of(trace, off=()) -> dict:
     name = "decoder" if stack is trace.decoder else "encoder"
     first = stack.layers[0]
     place, query, key = _sharpest(stack, name)
+    _, layer, _, head = place.split("/")
+    heads, head = stack.layers[int(layer)][0].heads, int(head)
+    dot = heads.query[head, query] @ heads.key[head, key]
     source = _tokens(stack.tokens)
     row = _most_telling(source, [parts[0].heads for parts in stack.layers])
     first_most, last_most = (_most(parts[0].heads, row) for parts in (first, stack.layers[-1]))
@@ -41,6 +44,10 @@ def words_of(trace, off=()) -> dict:
         "number": f"{place}/{query},{key}",
         "asks": source[query],
         "offers": source[key],
+        "pair": [query, key],
+        "dot": f"{dot:.{0 if abs(dot) >= 100 else 2}f}".replace("-", "−"),
+        "score": f"{heads.scores[head, query, key]:.2f}".replace("-", "−"),
+        "share": percent(heads.weights[head, query, key].item()),
         **{w: f"{place}/{w}/{at}" for w, at in {"q": query, "k": key, "v": key}.items()},
         "aim": trace.aim,
         "right": trace.right,

@@ -279,13 +279,17 @@ def test_bands_run_beside_the_names_and_the_future_is_not_there_yet(offline, tra
     assert not ink(page, box["x"], box["y"] + 60, box["width"], 60)
 
 
-def test_a_click_during_the_tour_leaves_a_way_back(offline, trace):
+def test_a_click_during_the_tour_leaves_a_way_back(offline, trace, translator):
     page = offline(model_map(trace, tour="00"))
     page.get_by_role("button", name="Take the tour: 12 steps").click()
     page.get_by_role("button", name="Next", exact=True).click()
     open_(page, "^Encoder layer 2: open")
     expect_at(page, "Encoder layer 2", "Layer")
     page.get_by_role("button", name="Back to the tour: step 2").click()
+    press(page, "ArrowRight", "ArrowLeft")
+    expect(page.locator(".mm-count")).to_have_text("2 of 12")
+    open_(page, "^Encoder layer 2: open")
+    page.keyboard.press("Escape")  # to where one came from
     expect(page.locator(".mm-count")).to_have_text("2 of 12")
     open_(page, "^Encoder layer 2: open")
     page.get_by_role("button", name="Leave the tour").click()  # the offer can be declined
@@ -298,6 +302,23 @@ def test_a_click_during_the_tour_leaves_a_way_back(offline, trace):
         open_(page, f"^Head {head} of self-attention")
         expect(page.locator(".mm-words")).to_contain_text(answer)
         open_(page, "^Layer$")
+    short = translator.trace("Un chien noir court.")
+    page = offline(model_map(short, here="head", tour=["mask"]), (390, 844))
+    record_words(page)
+    open_(page, "^Take the tour")
+    expect(page.locator(".mm-trail")).to_contain_text("Masked self-attention, head")
+    page.wait_for_timeout(300)  # until it's in view
+    box = page.get_by_role("button", name=re.compile("^Scores")).bounding_box()
+    assert "−∞" in page.evaluate("painted")  # on a phone, too
+    each = box["width"] / len(short.decoder.tokens)
+    for across, verdict in (
+        (2.5, "^No: .* comes after “<bos>”"),
+        (0.5, "^Yes: “<bos>” is allowed"),
+    ):
+        page.mouse.click(box["x"] + across * each, box["y"] + 8)
+        expect(page.locator(".mm-words")).to_have_text(re.compile(verdict))
+    page.keyboard.press("n")
+    expect(page.get_by_role("button", name="You are here: one head")).to_be_visible()
     page = offline(model_map(trace, tour="00", stop=7))
     # The step asks for a weight of a masked head.
     box = page.get_by_role("button", name="Decoder layer 2: open it").bounding_box()
@@ -824,7 +845,7 @@ def test_a_vits_head_shows_its_weights_on_the_picture(offline, width):
     # Pressing a depth goes on from what was chosen; there the picture chooses the key.
     page.get_by_role("button", name="One number").click()
     expect_at(page, f"“3,5” to “{best}”", "One number")
-    told = f"gives “{best}” \\d+% of its weight: no score is higher than [\\d.]+\\. Press"
+    told = f"gives “{best}” \\d+% of its weight: [\\d.]+ is its highest score\\. Press"
     expect(page.locator(".mm-words")).to_have_text(re.compile(told))  # each number once
     page.get_by_role("button", name="Patch 7,4 as the key").click()
     expect_at(page, "“3,5” to “7,4”", "One number")

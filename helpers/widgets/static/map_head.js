@@ -37,7 +37,11 @@ export function headScene(where, place, width, room, query) {
   draw(head.context, x3, g.top2, wide, tall);
 
   headLabels(scene, where, g, queries, keys);
-  scene.first = [x2, g.top2, cell, high];
+  // Of a beat, a score or weight, or else a mixture.
+  scene.cell = (beat, row, key) => {
+    const [x, y] = [beat === 2 ? x1 : x2, beat === 2 ? top : g.top2];
+    return beat > 3 ? [x3, y + row * high, wide, high] : [x + key * cell, y + row * high, cell, high];
+  };
   if (stack.image) onPicture(scene, where, g, query, (p) => markRow(p, g, query, wide, broad));
   const from = kind === "cross-attention" ? "the encoder’s output" : "this layer’s normalised input";
   const here = place.split("/").slice(0, 4).join("/");
@@ -101,6 +105,16 @@ export function headScene(where, place, width, room, query) {
   return scene;
 }
 
+// Whether the weight at a masked head's score must be 1, as the tour asks, and why.
+export function guessed({ head, query, key, keys, stack }) {
+  const [from, to] = [`“${stack.tokens[query]}”`, `“${keys[key]}”`];
+  if (!head.allowed(query, key)) return `No: ${to} comes after ${from}. Its score is −∞, so its weight is 0.`;
+  const n = keys.filter((_, other) => head.allowed(query, other)).length;
+  if (n > 1)
+    return `Not this one: ${from} is allowed ${n} keys, which share a weight of 1. ${to} gets ${digits(valueAt(head.weights, query, key))} of it.`;
+  return `Yes: ${from} is allowed no key but its own. A softmax over a single score is 1, whatever the score is.`;
+}
+
 // What the head does, in lines, where there is room for them above the weights’ names.
 function saysAbove({ narrow, x2, x3, up }, does) {
   const lines = wrapped(does, 0.92 * (x3 - x2), 14);
@@ -149,16 +163,16 @@ function headSizes(width, room, queries, keys, image) {
   const most = Math.max(rowHigh < 11.5 ? 120 : 92, width * 0.15);
   const named = () => namesWidth(queries, narrow ? 14 : Math.min(rowHigh, 14), 13) + 8;
   const left = image ? clamp(width * 0.055, 30, 90) : clamp(named(), 40, most);
-  const gaps = [22, narrow ? 0 : textWidth("softmax", 12) + 16, 56];
-  const free = width - left - (narrow ? 24 : gaps.reduce((a, b) => a + b, 0)) - 2;
+  const gaps = [narrow ? 20 : 22, narrow ? 0 : textWidth("softmax", 12) + 16, 56];
+  const free = width - left - (narrow ? 20 : gaps.reduce((a, b) => a + b, 0)) - 2;
   // The strips give way where that leaves room for the numbers in the cells.
   const wide = clamp(
     narrow
-      ? Math.min(0.32 * free, free - 11 * keys.length)
+      ? Math.min(0.32 * free, free - (free > 18 * keys.length + 26 ? 28 : 11) * keys.length)
       : image
         ? 0.18 * free
         : Math.min(0.16 * free, (free - 2 * 33 * keys.length) / 2),
-    narrow ? 48 : 64,
+    narrow ? 26 : 44,
     150,
   );
   const cell = clamp((narrow ? free - wide : (free - 2 * wide) / 2) / keys.length, 1.5, 40);
@@ -170,11 +184,11 @@ function headSizes(width, room, queries, keys, image) {
   const head = 24 + (image && narrow ? side + 50 : 0);
   const top = head + up + names;
   const high = narrow
-    ? clamp(cell, image ? 6 : 12, 18)
+    ? clamp(cell, ...(image ? [6, 18] : [12, 22]))
     : clamp((room - top - 26) / queries.length, 3, Math.max(12, 1.5 * cell));
   const x1 = left + wide + gaps[0];
   const x2 = narrow ? left : x1 + cell * keys.length + gaps[1];
-  const x3 = x2 + cell * keys.length + (narrow ? 24 : gaps[2]);
+  const x3 = x2 + cell * keys.length + (narrow ? 20 : gaps[2]);
   const head2 = narrow ? top + high * queries.length + Math.max(names, 72) : head;
   const picture = [0, 0, side];
   return { narrow, level, left, wide, cell, high, head, up, top, x1, x2, x3, head2, top2: head2 + up + names, picture };
@@ -201,32 +215,35 @@ function scores(scene, head, x, y, g) {
 
 function headSeams(scene, one, x, y, { cell, high }, head = null) {
   if (cell < 9 || high < 8) return;
+  scene.paint((p) => p.seams(one.rows, one.cols, x, y, cell, high));
+  const cells = Array.from({ length: one.rows * one.cols }, (_, i) => [Math.floor(i / one.cols), i % one.cols]);
+  const told = (fewer) =>
+    cells.map(([r, c]) => {
+      const value = valueAt(one, r, c);
+      const masked = head && !head.allowed(r, c);
+      const score = () => number(value, Math.abs(value) < 9.95 ? 1 - fewer : 0);
+      return { r, c, value, masked, words: masked ? "−∞" : head ? score() : weightIn(value, cell - 2, 2 - fewer) };
+    });
+  // In small print all of them, or with a decimal less, or else what a mask does alone: −∞, and a weight of 1.
+  const sized = (some) =>
+    Math.min(12, high - 4, (12 * (cell - 2)) / Math.max(...some.map((t) => textWidth(t.words, 12))));
+  const plain = told(0).filter(({ words }) => /^(−∞|1)$/.test(words));
+  const shown = [told(0), told(1), plain].find((some) => sized(some) >= 9);
+  if (!shown) return;
+  const size = sized(shown);
   scene.paint((p) => {
-    p.seams(one.rows, one.cols, x, y, cell, high);
-    if (cell < 24 || high < 14) return;
-    const tight = cell < textWidth("−0.0", 12) + 4;
-    for (let r = 0; r < one.rows; r++) {
-      for (let c = 0; c < one.cols; c++) {
-        const masked = head && !head.allowed(r, c);
-        const value = valueAt(one, r, c);
-        if (!head && value < 0.005) continue;
-        const words = masked ? "−∞" : head ? scoreIn(value, tight) : weightIn(value, cell - 3);
-        const color = masked ? p.theme.muted : inkOn(colourOf(one, value, p.theme));
-        p.text(words, x + (c + 0.5) * cell, y + (r + 0.5) * high + 0.5, { size: 12, align: "center", color });
-      }
+    for (const { r, c, value, masked, words } of shown) {
+      const color = masked ? p.theme.ink : inkOn(colourOf(one, value, p.theme));
+      p.text(words, x + (c + 0.5) * cell, y + (r + 0.5) * high + 0.5, { size, align: "center", color });
     }
   });
 }
 
-// A score with one decimal. In a tight cell it does without a leading zero and with a short minus.
-function scoreIn(value, tight) {
-  const words = number(value, Math.abs(value) < 9.95 ? 1 : 0);
-  return tight ? words.replace("−", "-").replace(/^(-?)0\./, "$1.") : words;
+// A weight with `n` decimals, if it isn't 0 then; “>0.99” is too wide for many a cell.
+function weightIn(value, most, n) {
+  const words = Number(value.toFixed(n)) ? digits(value, n) : "";
+  return Number(words) < 1 ? words : fitting(value < 0.99999 ? [words, "≈1"] : ["1"], most, 12);
 }
-
-// A weight with two decimals; “>.99” is too wide for many a cell.
-const weightIn = (value, most) =>
-  fitting([digits(value, 2).replace("0.", "."), value < 0.99999 ? "≈1" : "1"], most, 12);
 
 function headLabels(scene, where, g, queries, keys) {
   const { head } = where;
@@ -253,15 +270,26 @@ function headLabels(scene, where, g, queries, keys) {
   atKeys.label("K", x1 - 12, g.head + g.up / 2, { size: 16, weight: 650, color: "key", align: "center" });
   atKeys.label(fitting(["keys, one per column", "keys"], broad, 12), x1, g.head - 11, { size: 12, color: "muted" });
   atValues.label("V", x3 - 12, g.head2 + g.up / 2, { size: 16, weight: 650, color: "value", align: "center" });
-  atValues.label(fitting(["values, one per row", "values"], wide, 12), x3, g.head2 - 11, { size: 12, color: "muted" });
+  const [atV, align] = g.narrow ? [x3 + wide, "right"] : [x3, "left"];
+  atValues.label(fitting(["values, one per row", "values"], wide, 12), atV, g.head2 - 11, {
+    size: 12,
+    color: "muted",
+    align,
+  });
   scene.label("Q", left + wide / 2, top - 14, { size: 16, weight: 650, color: "query", align: "center" });
   const below = queries.length * high + 13;
   const masked = head.causal ? ", later tokens masked" : head.masked ? ", some masked" : "";
   const under = [
-    [scene, left + wide / 2, top, "queries", wide + 20],
-    [atScores, x1 + broad / 2, top, fitting([`scores${masked}`, "scores"], broad), broad],
+    [scene, left + wide / 2, top, "queries", Math.max(60, wide + 20)],
+    [
+      atScores,
+      x1 + broad / 2,
+      top,
+      fitting([`scores${masked}`, masked && "scores, masked", "scores"], broad) || "scores",
+      broad,
+    ],
     [atWeights, x2 + broad / 2, top2, fitting(["weights: each row sums to 1", "weights"], broad + 20), broad + 20],
-    [atMixture, x3 + wide / 2, top2, head.off ? "off" : "mixture", wide + 20],
+    [atMixture, Math.min(x3 + wide / 2, scene.width - 28), top2, head.off ? "off" : "mixture", Math.max(60, wide + 20)],
   ];
   for (const [at, x, y, words, most] of under)
     at.label(words, x, y + below, { size: 13, color: "muted", align: "center", most });
@@ -271,7 +299,7 @@ function headLabels(scene, where, g, queries, keys) {
     const middle = says ? (x2 + x3) / 2 - 36 : x2 + broad / 2;
     formula(scene, middle, g.head + (says ? 4 : g.up * 0.42), broad + (says ? 24 : 10), head);
     for (const [i, line] of (says || []).entries())
-      scene.label(line, middle, g.head + 32 + 18 * i, { size: 14, weight: 600, align: "center" });
+      atWeights.label(line, middle, g.head + 32 + 18 * i, { size: 14, weight: 600, align: "center" });
   }
   const y = top2 + (queries.length * high) / 2;
   atWeights.draws((p) => {

@@ -17,10 +17,11 @@ export const answered = ({ said, answer }) => Boolean(said) && said === answer;
 export function lightOf(view) {
   // What is still to come isn't there yet while it plays.
   const veil = view.plays ? "paper" : "veil";
-  // The weight that answers what the tour asked.
-  const first =
-    answered(view) && view.place.includes("masked") && ((p) => p.frame(...view.scene.first, p.theme.key, 3));
-  return { veil, marks: view.place ? first : marksOf(view), ...litOf(view) };
+  // The pair of tokens that the tour follows, or the weight that answers what it asked.
+  const { pair, beat } = view.tour[view.stop] || {};
+  const told = answered(view) && view.place.includes("masked") ? [3, 0, 0] : pair && [beat, ...pair];
+  const cell = told && ((p) => p.frame(...view.scene.cell(...told), p.theme.key, 3));
+  return { veil, marks: view.place ? cell : marksOf(view), ...litOf(view) };
 }
 
 // One head stands for all of them, that with the clearest purpose, and one layer's heads for all layers'.

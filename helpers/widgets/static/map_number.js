@@ -71,8 +71,9 @@ export function numberScene(where, place, width, room) {
   const takes = `takes ${percent(weights[best])}`;
   const score = number(valueAt(head.scores, query, key));
   const scores = `${names[1]} scores ${score}`;
-  const because = key === best ? `: no score is higher than ${score}` : "";
-  const why = `In this head, ${names[0]} gives ${names[1]} ${percent(share)} of its weight${next}${because}. `;
+  const because = key === best ? `: ${score} is its highest score` : "";
+  const off = head.off ? "If this head weren’t off, " : "In this head, ";
+  const why = `${off}${names[0]} ${head.off ? "would give" : "gives"} ${names[1]} ${percent(share)} of its weight${next}${because}. `;
   const compared =
     key === best
       ? `${scores}, more than any other, and ${takes}.`

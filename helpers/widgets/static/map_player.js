@@ -89,4 +89,22 @@ export const playing = {
     if (by > 0) this.run(next, next);
     else this.set({ beat: next, follow: "", stop: -1 });
   },
+
+  onKey(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || (event.target.type === "text" && event.key !== "Escape"))
+      return;
+    const next = (by) => (this.stop >= 0 ? this.goTo(this.stop + by) : this.step(by));
+    // Out of the tour, or back to it from where a press led.
+    const { left, tour } = this.bars;
+    const leave = () => (left < 0 ? this.back() : this.goTo(this.stop < 0 ? left : -1));
+    const acts = { Escape: leave, p: () => this.play(), n: () => next(1), b: () => next(-1) };
+    // Anywhere else arrows walk through the picture or move a slider.
+    if (tour.contains(event.target) && this.stop >= 0) Object.assign(acts, { ArrowRight: acts.n, ArrowLeft: acts.b });
+    const act = acts[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+    const rests = this.steps.length < 2 && !this.follow && this.beat < 0 && this.stop < 0;
+    if (!act || (event.key === "Escape" && rests)) return;
+    act();
+    event.preventDefault();
+    event.stopPropagation();
+  },
 };

@@ -2,9 +2,9 @@
 
 import { pickRow, readProjection } from "./map_insides.js";
 import { ease, sweeps } from "./map_moves.js";
-import { NARROW, Scene, number } from "./map_scene.js";
+import { Scene, number } from "./map_scene.js";
 import { oneRow, rowOf, valueAt } from "./map_trace.js";
-import { textWidth } from "./text.js";
+import { fitting, textWidth } from "./text.js";
 
 export const LETTERS = { q: ["Q", "query"], k: ["K", "key"], v: ["V", "value"] };
 
@@ -56,18 +56,13 @@ export function projectScene(where, place, width, room, { asked, live }) {
       p.frame(left - 1, row, wide + x - left + 2, Math.max(4, high / weight.rows + 2), p.theme.ink, 1);
       p.frame(col, top - 1, wide / weight.cols + 2, bottom - top + low - 6, p.theme.query, 1.5);
     };
-    // One column is followed from the start.
-    const sums = Array.from(found.sums.data, Math.abs);
-    const j = sums.indexOf(Math.max(...sums));
+    // The first column is followed from the start.
     const each = wide / weight.cols;
-    const dot = `${width < NARROW ? "" : `x · column ${j + 1} `}= ${number(found.sums.data[j])}`;
-    const half = 0.56 * textWidth(dot, 13) + 5;
-    const column = [x + j * each - 1, top - 1, each + 2, bottom - top + 24];
-    scene.top([x + j * each, top, each, high], (p) => p.frame(...column));
+    const sum = `= ${number(found.sums.data[0])}`;
+    const dot = fitting([`x · column 1 ${sum}`, `column 1 ${sum}`, sum], 0.88 * (wide - each - 8), 13);
+    scene.top([x, top, each, high], (p) => p.frame(x - 1, top - 1, each + 2, bottom - top + 24));
     scene.paint((p) => p.frame(left - 1, top - 1, 50, high + 2));
-    const after = x + (j + 1) * each + half;
-    const at = after + half < width ? after : x + j * each - half;
-    scene.label(dot, at, bottom - 9, { size: 13, weight: 650, align: "center" });
+    scene.label(dot, x + each + 6, bottom - 9, { size: 13, weight: 650 });
   } else {
     const says = live
       ? "The kernel is sending the matrix …"

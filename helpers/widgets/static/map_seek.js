@@ -39,7 +39,7 @@ export const seeking = {
     const { parts = [] } = this.tour[this.stop] || {};
     if (this.wrote?.part && this.wrote.go === this.place) return lit?.[0];
     if (this.stop >= 0) return (framedOf(this) || toldRow(this) || this.built(lit, parts.join()))[0];
-    if (answered(this) || kept) return answered(this) ? this.scene.first : kept;
+    if (answered(this) || kept) return answered(this) ? this.scene.cell(3, 0, 0) : kept;
     // Where a GPT went on: the end, with what was drawn.
     const end = this.said && this.trace.drawnAt ? [[0, this.scene.height, 0, 0]] : null;
     return (toldRow(this) || end || (this.here && !this.place ? this.built(lit, this.here) : []))[0];

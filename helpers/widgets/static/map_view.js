@@ -9,6 +9,7 @@ import { beatAt, rowAt } from "./map_flow.js";
 import { Bars } from "./map_bars.js";
 import { lightOf } from "./map_light.js";
 import { ROOM, sceneOf } from "./map_depths.js";
+import { guessed } from "./map_head.js";
 import { NARROW, SLIM } from "./map_scene.js";
 import { seeking } from "./map_seek.js";
 import { smallOf } from "./map_small.js";
@@ -168,7 +169,9 @@ class MapView {
     this.pause();
     // What a tour's step asks is answered where the pressed square opens, or for a layer its first.
     const step = this.tour[this.stop < 0 ? this.bars.left : this.stop] || {};
-    const { answer, place: layer = "\\w+/\\d+", parts: [asked] = ["self-attention"] } = step;
+    const { answer, guess, place: layer = "\\w+/\\d+", parts: [asked] = ["self-attention"] } = step;
+    const where = readPlace(place, this.trace);
+    if (guess && this.stop >= 0 && where.key >= 0) return this.hear(guessed(where));
     if (answer && this.stop >= 0 && /^decoder\/\d+$/.test(place)) place += `/${asked}/0`;
     const [, head] = place.match(RegExp(`^${layer}/${asked}/(\\d+)$`)) || [];
     // The same for all heads, or one for each: a second guess is answered, too.
@@ -257,11 +260,11 @@ class MapView {
     this.side = this.came = "";
     this.bars.left = -1; // only a click on the picture leaves a tour half-way
     const step = this.tour[stop] || { stop: -1 };
-    const { text, parts, habit, answer, losses, back, plays, leaves, forgets, ...state } = step;
+    const { text, parts, habit, answer, losses, back, plays, leaves, forgets, pair, guess, ...state } = step;
     const { written = this.before ?? this.model.get("written") } = state;
     // Without a kernel there's no matrix to show, but what it makes.
     if (!this.model.send && state.place) state.place = state.place.replace(/[/][qkv][/]\d+$/, "");
-    this.set({ place: "", follow: "", beat: -1, everything: true, temperature: 1, stop, ...state, written });
+    this.set({ place: "", follow: "", beat: -1, everything: Boolean(text), temperature: 1, stop, ...state, written });
     this.leaves = leaves;
     if (forgets) this.trace.opened = this.opened = new Set([this.trace.reads]);
     if (!text) return this.bring();
@@ -365,19 +368,6 @@ class MapView {
   say(words) {
     clearTimeout(this.saying);
     this.saying = setTimeout(() => (this.live.textContent = words), 300);
-  }
-
-  onKey(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || (event.target.type === "text" && event.key !== "Escape"))
-      return;
-    const next = (by) => (this.stop >= 0 ? this.goTo(this.stop + by) : this.step(by));
-    const acts = { Escape: () => this.back(), p: () => this.play(), n: () => next(1), b: () => next(-1) };
-    const act = acts[event.key.length === 1 ? event.key.toLowerCase() : event.key];
-    const rests = this.steps.length < 2 && !this.follow && this.beat < 0 && this.stop < 0;
-    if (!act || (event.key === "Escape" && rests)) return;
-    act();
-    event.preventDefault();
-    event.stopPropagation();
   }
 }
 
