@@ -73,14 +73,13 @@ def _filling(query, key, scores, weights, value, moment, caption):
     scene.text("values", CONTEXT, 18, v, bold=True)
     scene.text("contexts", CONTEXT, 128, "context", bold=True)
     pale = {"opacity": 0.6 if 0 < moment <= DIVIDE else 1, "when": (0.4, 1)}
+    late = {"start": {}, "when": (0.8, 1)}
     for j, (x, word) in enumerate(zip(ACROSS, WORDS, strict=True)):
         asks, y = (ASK_AT, DOWN[j] - 13), ROWS[j]
         scene.card(f"key {j}", x, 40, word, "key", CELL, full=moment == j + 1, start=asks)
-        scene.text(f"offers {j}", x, 78, as_vector(key[j], 0), "key", size=16, room=CELL - 4,
-                   start={}, when=(0.8, 1))  # fmt: skip
+        scene.text(f"offers {j}", x, 78, as_vector(key[j], 0), "key", room=CELL - 4, **late)
         scene.card(f"value {j}", 360, y, word, OWN[j], 68, True, 22, start=asks, **pale)
-        scene.text(f"vector {j}", 436, y + 6, as_vector(value[j], 0), OWN[j], room=76,
-                   start={}, **pale | {"when": (0.8, 1)})  # fmt: skip
+        scene.text(f"vector {j}", 436, y + 6, as_vector(value[j], 0), OWN[j], room=76, **late)
     for i in range(3):
         _row(scene, i, query[i], scores[i], weights[i], value, moment)
         if moment == 10 or (not i and moment in (1, 2, 3)):  # it walks over the keys
@@ -136,9 +135,9 @@ def _softmax(scene, scores, moment):
         if moment == RAISE:
             scene.text(f"base {j}", x - 22, WORK - 6, "e", size=30, when=(0.6, 0.8))
         if moment == DIVIDE:
-            for name, y, words in ("work", WORK - 15, powers[j]), ("by", WORK + 7, whole):
+            for name, y, words in ("work", WORK - 18, powers[j]), ("by", WORK + 4, whole):
                 scene.text(f"{name} {j}", x, y, words, room=70, when=when)
-            scene.line(f"bar {j}", [(x - 25, WORK - 9), (x + 25, WORK - 9)], "ink", when=when)
+            scene.line(f"bar {j}", [(x - 25, WORK - 12), (x + 25, WORK - 12)], "ink", when=when)
         scene.text(f"gives {j}", x, WORK + 28, given, size=20, bold=True, room=70, when=(0.5, 0.8))
     if moment == DIVIDE:
         scene.text("whole", 203, WORK + 58, f"{' + '.join(powers)} = {whole}", "muted", when=when)
@@ -157,21 +156,17 @@ def _unscaled(scene, scores, weights):
 def _sum(scene, values, weights, added):
     """Work out the first context: weights from their cells, times the rows of V."""
     for j, x in enumerate(TERMS):
-        scene.text(f"taken {j}", x + 28, WORK - 8, as_vector(values[j], 0), OWN[j], room=70,
-                   when=(0.6, 0.9))  # fmt: skip
-        scene.text(f"times {j}", x - 9, WORK - 8, f"{weights[j]:.3f}·", anchor="end", room=53,
-                   when=(0.6, 0.9))  # fmt: skip
-        scene.text(f"plus {j}", x - 76, WORK - 8, "+" if j else "", room=13, when=(0.8, 1))
+        scene.text(f"taken {j}", x + 28, WORK - 8, as_vector(values[j], 0), OWN[j], room=70)
+        scene.text(f"times {j}", x - 9, WORK - 8, f"{weights[j]:.3f}·", anchor="end", room=53)
+        scene.text(f"plus {j}", x - 76, WORK - 8, "+" if j else "", room=13)
         if added:  # the second entry, as an example
             term = f"{weights[j]:.3f}·{values[j][1]:.0f}"
-            scene.text(f"term {j}", ENTRY[j], WORK + 56, term, OWN[j], room=64, when=(0.1, 0.3))
-            scene.text(f"and {j}", ENTRY[j] + 41, WORK + 56, "+" if j < 2 else "=", room=13,
-                       when=(0.1, 0.3))  # fmt: skip
+            scene.text(f"term {j}", ENTRY[j], WORK + 56, term, OWN[j], room=64)
+            scene.text(f"and {j}", ENTRY[j] + 41, WORK + 56, "+" if j < 2 else "=", room=13)
     if added:
         second = number(sum(a * row[1] for a, row in zip(weights, values, strict=True)), 2)
-        scene.text("entry", ENTRY[2] + 78, WORK + 56, second, bold=True, when=(0.2, 0.4))
-        scene.text("which", 6, WORK + 56, "its 2nd entry:", "muted", anchor="start", room=124,
-                   when=(0.1, 0.3))  # fmt: skip
+        scene.text("entry", ENTRY[2] + 78, WORK + 56, second, bold=True)
+        scene.text("which", 6, WORK + 56, "its 2nd entry:", "muted", anchor="start", room=124)
         scene.text("sum", 240, WORK + 24, f"= {_mixed(weights, values)}", bold=True, when=(0, 0.3))
 
 
@@ -298,12 +293,10 @@ def training_and_inference_decoder():
 def _both(wanted, guessed, losses, own, moment, caption):
     now = moment or MEAN + len(own)  # at first both are done, and then they begin again
     passes, done = min(max(now - MEAN, 0), len(own)), moment == MEAN + 6
-    scene = Scene(
-        caption, 1.8 if moment else 3.6, key=moment in (0, MASK, GIVEN, LOSS, MEAN, 12, 14)
-    )
-    scene.text(
-        "title", 3, 18, f"training{': 1 pass' * (now >= PASS)}", "query", TEXT, "start", True
-    )
+    key = moment in (0, MASK, GIVEN, LOSS, MEAN, 12, 14)
+    scene = Scene(caption, 1.8 if moment else 3.6, key)
+    title = f"training{': 1 pass' * (now >= PASS)}"
+    scene.text("title", 3, 18, title, "query", TEXT, "start", True)
     alone = 0 < moment <= MEAN  # training has the whole stage
 
     def at(y):
@@ -320,12 +313,10 @@ def _both(wanted, guessed, losses, own, moment, caption):
     numbers_at = 412 if alone else 242
     for i in range(4):
         met = i == 3 and moment == MEAN + 4
-        scene.text(f"position {i}", COLUMNS[i], numbers_at, i + 1, "ink" if met else "muted",
-                   bold=met)  # fmt: skip
+        scene.text(f"position {i}", COLUMNS[i], numbers_at, i + 1, "ink" if met else "muted")
     scene.text("position", 3, numbers_at, "position", "muted", anchor="start", room=68)
     if moment == MEAN + 4:  # from training's input there to what goes in now
-        scene.line("other input", [(COLUMNS[3], 246), (COLUMNS[3], ROW_AT + 2 * STEP - 14)], "ink",
-                   3, when=(0.4, 0.6))  # fmt: skip
+        scene.line("other input", [(COLUMNS[3], 246), (COLUMNS[3], ROW_AT + 2 * STEP - 14)], "ink")
     for i, word in enumerate(["<bos>", *wanted[:-1]]):
         if i and now < SHIFTED:  # where the word will be
             scene.rect(f"training {i}", COLUMNS[i] - 32, at(212) - 15, 64, 30, "paper", "edge")
@@ -335,11 +326,8 @@ def _both(wanted, guessed, losses, own, moment, caption):
         scene.card(f"training {i}", COLUMNS[i], at(212), word, "query", full=full or done,
                    when=(0, 0.6), opacity=0.4 if faint else 1, start=come, **TOKEN)  # fmt: skip
     if moment == MASK:
-        scene.line("blocked", [(COLUMNS[3], at(187)), (COLUMNS[2], at(141))], "ink", 2,
-                   when=(0, 0.4))  # fmt: skip
-        scene.text(
-            "cross", COLUMNS[2] + PITCH / 2, at(164) + 10, "×", size=30, bold=True, when=(0.4, 0.8)
-        )
+        scene.line("blocked", [(COLUMNS[3], at(187)), (COLUMNS[2], at(141))], "ink")
+        scene.text("cross", COLUMNS[2] + PITCH / 2, at(164) + 10, "×", size=30, bold=True)
     for i, (word, loss) in enumerate(zip(wanted, losses, strict=True)):
         x, wrong, part = COLUMNS[i], moment == LOSS and i == 2, 35 * loss / max(losses)
         scene.card(f"target {i}", x, at(45), word, "query", full=wrong, **TOKEN)
@@ -356,8 +344,7 @@ def _both(wanted, guessed, losses, own, moment, caption):
         x = (RIGHT + 400) / 2
         low = at(152)
         for i, words in enumerate(("mean", f"{sum(losses) / len(losses):.1f}")):
-            scene.text(f"mean {i}", x, at(81) + 12 + 23 * i, words, "result", bold=True,
-                       when=(0, 0.3))  # fmt: skip
+            scene.text(f"mean {i}", x, at(81) + 12 + 23 * i, words, "result", bold=True)
         scene.line("mean down", [(x, foot + 2), (x, low)], "result", 3, when=(0.3, 0.5))
         for name, end in ("training decoder", RIGHT + 1), ("encoder", 399):  # both have weights
             scene.arrow(f"mean to {name}", x, low, end, low, "result", head=11, when=(0.4, 0.6))

@@ -375,11 +375,9 @@ def decoder_looking_back():
         _map(scene, written, weights, now)
         if now != -1:  # where there are colours
             kind = "number" if now in (-2, len(written)) else "colour"
-            scene.text("blank", 6, 458, f"no {kind}: under {BLANK}", "muted", anchor="start",
-                       when=(0.7, 1))  # fmt: skip
+            scene.text("blank", 6, 458, f"no {kind}: under {BLANK}", "muted", anchor="start")
     for i, j in kinks:
-        scene.rect(f"kink {i}", COLUMNS[j] - 26, 97 + 43 * i, 52, 42, "none", "ink", line=3,
-                   when=(0.7, 1))  # fmt: skip
+        scene.rect(f"kink {i}", COLUMNS[j] - 26, 97 + 43 * i, 52, 42, "none", "ink", line=3)
     return film(scenes, 466)
 
 
@@ -433,8 +431,7 @@ def _map(scene, written, weights, now):
         y = foot + pitch * i
         if opening:  # one row after the other
             late = {"when": (0.11 * i, 0.11 * i + 0.2)}
-        scene.rect(f"row {i}", 1, y - pitch / 2, 376, pitch, "none", "edge", line=1, round=0,
-                   when=(0, 0.8))  # fmt: skip
+        scene.rect(f"row {i}", 1, y - pitch / 2, 376, pitch, "none", "edge", line=1, round=0)
         if i > now and not opening:
             continue
         scene.text(f"written {i}", WROTE_AT, y + 6, word, anchor="start", bold=True,
@@ -452,9 +449,8 @@ def _map(scene, written, weights, now):
 
 # ---- lesson 02: one step of attention, in numbers ------------------------------------------------
 
-WRITTEN_AT, BAR_AT, SCORE_AT, KEY_AT = 24, 116, 172, 204  # heights; a bar's foot
-LIFT = 72  # how much higher all is before there are weights
-MIX_AT = 162, 272  # where the context is, as a column: the middle of its top
+WRITTEN_AT, BAR_AT, SCORE_AT, KEY_AT = 24, 243, 100, 132  # heights; a bar's foot
+MIX_AT = 162, 280  # where the context is, as a column: the middle of its top
 OWN = {1: "second", 2: "query"}  # the states that are taken have a colour each
 # Entries with which a reader can recompute all that is shown, to the digit.
 FOUR = [95, 86, 98, 122]
@@ -523,13 +519,13 @@ def _once(step, pair, moment, caption):
                        start=(330, WRITTEN_AT), when=(0.1 * i, 0.1 * i + 0.5))  # fmt: skip
         if moment >= 7 or (moment >= 6 and i == 2):
             turn = 0.45 + 0.1 * (i - (i > 2))  # one after the other, all through the same network
-            come = {"start": {"x": 240, "y": 338}, "when": (turn + 0.07, turn + 0.15)}
+            come = {"start": {"x": 240, "y": 266}, "when": (turn + 0.07, turn + 0.15)}
             if moment > 7:
                 come = {}
             elif moment == 6:
-                come = {"start": {"x": 409, "y": 471}, "when": (0.8, 1)}
+                come = {"start": {"x": 409, "y": 399}, "when": (0.8, 1)}
             elif i != 2:
-                scene.card(f"pair {i}", 240, 330, f"s, h{small[i]}", "query", 64, height=28,
+                scene.card(f"pair {i}", 240, 258, f"s, h{small[i]}", "query", 64, height=28,
                            opacity=0, start=(x, KEY_AT + 30), when=(turn, turn + 0.07))  # fmt: skip
             scene.text(f"score {i}", x, SCORE_AT, number(scores[i]), "ink", 19, bold=True, **come)
         if moment >= 8:
@@ -539,14 +535,12 @@ def _once(step, pair, moment, caption):
             scene.text(f"weight {i}", x, BAR_AT - 6 - high, f"{shares[i]:.2f}" if seen else "<0.01",
                        "result" if seen else "muted", bold=seen, when=(0.85, 1))  # fmt: skip
     if moment == 7:
-        how = {"height": 44, "start": (240, 332), "when": (0.35, 0.45)}
-        scene.card("network", 240, 332, "v · tanh(W s + U h)", "value", 210, **how)
-    rows = ("weight α", "result", 8, 46, 76), ("score", "ink", 6, 127, 60)
-    for name, ink, since, y, high in rows[moment < 8 :]:
+        how = {"height": 44, "start": (240, 260), "when": (0.35, 0.45)}
+        scene.card("network", 240, 260, "v · tanh(W s + U h)", "value", 210, **how)
+    rows = ("score", "ink", 55, 60), ("weight α", "result", 178, 69)
+    for name, ink, y, high in rows[: 1 + (moment > 7)]:
         scene.rect(f"{name} row", 3, y, 474, high, "none", "edge")
-        scene.text(
-            f"{name} name", 9, y + 19, name, ink if moment >= since else "muted", anchor="start"
-        )
+        scene.text(f"{name} name", 9, y + 19, name, ink, anchor="start")
     scene.text("writes", 6, WRITTEN_AT + 6, "the decoder writes", "key", anchor="start", bold=True,
                room=180)  # fmt: skip
     from_s = {"start": (330, WRITTEN_AT)}
@@ -563,12 +557,6 @@ def _once(step, pair, moment, caption):
         _mixed(scene, step, moment)
     if moment == 12:
         _next(scene)
-    for shape in scene.shapes.values() if moment < 8 else ():  # no weights yet: all is higher
-        for where in (shape, shape.get("start", {})):
-            if where.get("y", 0) > 60:
-                where["y"] -= LIFT
-            if "points" in where:
-                where["points"][1::2] = [y - LIFT * (y > 60) for y in where["points"][1::2]]
     return scene
 
 
@@ -594,6 +582,7 @@ def _softmax(scene, words, scores):
 def _mixed(scene, step, moment):
     """Draw the states as columns; two are multiplied by their weights and slide onto each other."""
     (middle, top), times, joined = MIX_AT, moment > 9, moment > 10
+    top -= 72 * (moment < 2)  # where weights will be
     for i, (place, share) in enumerate(zip(PLACES, step["alpha"].tolist(), strict=True)):
         if times and i not in OWN:
             continue
@@ -602,8 +591,6 @@ def _mixed(scene, step, moment):
         tint = SHADE * share if moment > 8 and i in OWN else 0.2
         for k, value in enumerate(step["parts" if times else "encoder"][i][FOUR].tolist()):
             y = top + 27 * k
-            if moment == 9:
-                how = {"when": (0.3, 0.7)}
             if moment == 10:  # row by row, so that numbers are always there
                 how = {"when": (0.4 + 0.12 * k, 0.6 + 0.12 * k)}
             scene.rect(f"column {i} {k}", x - 34, y, 68, 25, colour, tint=tint, round=0, **how)
@@ -612,8 +599,7 @@ def _mixed(scene, step, moment):
                 scene.text(f"of {i} {k}", x + near, y + 18, number(value), room=64,
                            opacity=float(not joined), **how)  # fmt: skip
     of = "the context" if joined else "each state, weighted" if times else "each state"
-    late = {"when": (0.3, 0.7)} if moment == 9 else {}
-    scene.text("four", 6, 404, f"4 of the 128 numbers of {of}", "muted", anchor="start", **late)
+    scene.text("four", 6, top + 132, f"4 of the 128 numbers of {of}", "muted", anchor="start")
     if moment == 10:
         rest = sum(share for i, share in enumerate(step["alpha"].tolist()) if i not in OWN)
         scene.text("left out", 264, top + 99, f"the rest, {rest:.3f}: left out", "muted",
@@ -657,10 +643,10 @@ def _opened(scene, state, noir, from_query, from_key, v, moment):
               ("products", "ink", products, 6, 6, 340, 302)]  # fmt: skip
     signs = {3: "==", 4: "+=", 5: "+=→", 6: " ·="}.get(moment, "")
     for x, sign in zip((157, 397) if apart else (87, 188, 289), signs, strict=False):
-        scene.text(f"sign {moment} {x}", x, 346, sign, "ink", 20, bold=True, when=(0.5, 0.7))
+        scene.text(f"sign {moment} {x}", x, 274, sign, "ink", 20, bold=True, when=(0.5, 0.7))
     for x, matrix in ((42, "W"), (282, "U")) if apart else ():  # as wide as it is high
-        scene.rect(matrix, x - 36, 306, 72, 72, "value", "value", 0.12, when=(0, 0.4))
-        scene.text(f"{matrix} name", x, 350, matrix, "value", 24, bold=True, when=(0, 0.4))
+        scene.rect(matrix, x - 36, 234, 72, 72, "value", "value", 0.12, when=(0, 0.4))
+        scene.text(f"{matrix} name", x, 278, matrix, "value", 24, bold=True, when=(0, 0.4))
     for name, colour, values, first, last, x, source in strips:
         if not first <= moment <= last:
             continue
@@ -668,28 +654,28 @@ def _opened(scene, state, noir, from_query, from_key, v, moment):
         how = {"when": (0.4, 0.7) if moment == 4 > first else late}  # what was there has gone
         if name == "products":
             how = {"when": (0.45, 0.6)}
-        scene.text(f"{name} name", x, 284, name, colour, bold=True, **how)
+        scene.text(f"{name} name", x, 212, name, colour, bold=True, **how)
         # The column of noir is the one that stood below its word.
         box, entry = ("column 2", "of 2") if name == "h₃" else (f"{name} box", f"{name} entry")
         for i, value in enumerate(values[FOUR].tolist()):
-            y, come = 290 + 26 * i, {"x": source}
+            y, come = 218 + 26 * i, {"x": source}
             scene.rect(f"{box} {i}", x - 31, y, 62, 26, colour, colour, 0.12,
                        start={"x": source - 31}, **how)  # fmt: skip
             scene.text(f"{entry} {i}", x, y + 19, number(value), "ink", room=56, start=come,
                        **how)  # fmt: skip
     if moment < 6:
-        scene.text("four", 6, 424, "4 of the 128 numbers of each vector", "muted", anchor="start")
+        scene.text("four", 6, 352, "4 of the 128 numbers of each vector", "muted", anchor="start")
         if apart:
-            scene.text("whole", 6, 450, "W and U have 128 × 128 numbers each", "muted",
-                       anchor="start", when=(0, 0.4))  # fmt: skip
+            each = "W and U have 128 × 128 numbers each"
+            scene.text("whole", 6, 378, each, "muted", anchor="start")
     else:
         four, score = products[FOUR].sum().item(), (total.tanh() @ v).item()
         terms = " + ".join(map(number, products[FOUR].tolist()))
         rest = number(round(score, 2) - round(four, 2))
         sums = f"{number(four)} (these 4) + {rest} (the other {len(v) - 4}) ="
-        scene.text("terms", 369, 438, f"{terms} = {number(four)}", anchor="end", when=(0.6, 0.7))
-        scene.text("sums", 369, 471, sums, "muted", anchor="end", when=(0.7, 0.8))
-        scene.text("score", 409, 471, number(score), "ink", 20, bold=True, when=(0.75, 0.8))
+        scene.text("terms", 369, 366, f"{terms} = {number(four)}", anchor="end", when=(0.6, 0.7))
+        scene.text("sums", 369, 399, sums, "muted", anchor="end", when=(0.7, 0.8))
+        scene.text("score", 409, 399, number(score), "ink", 20, bold=True, when=(0.75, 0.8))
 
 
 PICTURES = [hidden_state_travelling, decoder_looking_back, bahdanau_step]
