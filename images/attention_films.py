@@ -64,9 +64,8 @@ def self_attention_filling():
 
 def _filling(query, key, scores, weights, value, moment, caption):
     formula = moment == 13
-    scene = Scene(caption, {0: 2, 9: 3, 10: 2.6, 12: 2.6}.get(moment, 1.6),
-                  moment in (0, 2, SCALE, RAISE, DIVIDE, 9, 10) or formula,
-                  rest=2.5 if moment == 10 else REST)  # fmt: skip
+    move, stills = {0: 2, 9: 3, 10: 2.6, 12: 2.6}.get(moment, 1.6), (0, 2, 4, 5, 6, 9, 10, 13)
+    scene = Scene(caption, move, moment in stills, rest=2.5 if moment == 10 else REST)
     q, k, v = ("Q", "Kᵀ", "V") if formula else ("queries", "keys", "values")
     scene.text("keys", ASK_AT, 46, k, "key", bold=True)
     scene.text("queries", ASK_AT, 128, q, "query", bold=True)
@@ -90,8 +89,10 @@ def _filling(query, key, scores, weights, value, moment, caption):
         _product(scene, query[0], key[min(moment, 3) - 1], scores[0][min(moment, 3) - 1], moment)
     if SCALE <= moment <= DIVIDE:
         _softmax(scene, scores[0], moment)
-    if moment == DIVIDE + 1:
-        _unscaled(scene, scores[0], weights[0])
+    if moment == DIVIDE + 1:  # the weights that the scores would get if nothing divided them
+        scene.text("without", 4, WORK, "without √3", "muted", anchor="start", room=94)
+        for j, share in enumerate(torch.tensor(scores[0]).softmax(-1).tolist()):
+            scene.text(f"without {j}", ACROSS[j], WORK, number(share, 3), bold=True, room=70)
     if moment in (8, 9):
         _sum(scene, value, weights[0], moment == 9)
     if moment:  # what stands within Q and Kᵀ
@@ -143,16 +144,6 @@ def _softmax(scene, scores, moment):
         scene.text("whole", 203, WORK + 58, f"{' + '.join(powers)} = {whole}", "muted", when=when)
 
 
-def _unscaled(scene, scores, weights):
-    """Compare the weights with those that the scores would get if nothing divided them."""
-    rows = ("with √3", weights), ("without", torch.tensor(scores).softmax(-1).tolist())
-    for i, (name, row) in enumerate(rows):
-        y = WORK + 24 * i
-        scene.text(name, 4, y, name, "muted", anchor="start", room=88, when=(0.5, 0.7))
-        for j, (x, share) in enumerate(zip(ACROSS, row, strict=True)):
-            scene.text(f"{name} {j}", x, y, number(share, 3), bold=True, room=70, when=(0.5, 0.7))
-
-
 def _sum(scene, values, weights, added):
     """Work out the first context: weights from their cells, times the rows of V."""
     for j, x in enumerate(TERMS):
@@ -193,11 +184,8 @@ def _row(scene, i, query, scores, weights, values, moment):
         if known:
             there = moment < weighed and j == (moment - begun if alone else 2)  # below the query
             when = (0.4, 1) if alone or moment != begun else (0.42 + 0.14 * j, 0.57 + 0.14 * j)
-            at, size = y + (22 if there else 7), 20
-            if moment >= weighed:
-                at, size = y - 9, 18  # between the bar and the cell's edge
-            scene.text(f"in {i} {j}", x, at, said[j], size=size, bold=True, room=CELL - 8,
-                       when=when)  # fmt: skip
+            at = y - 9 if moment >= weighed else y + (22 if there else 7)  # above the bar
+            scene.text(f"in {i} {j}", x, at, said[j], size=18, bold=True, room=CELL - 8, when=when)
         if alone and moment == 8:  # a value goes into its cell
             come = {"x": 326, "y": ROWS[j] - 11, "width": 68, "height": 22}
             scene.rect(f"part {j}", *bar, OWN[j], start=come, when=(0.15 * j, 0.15 * j + 0.6))
@@ -208,9 +196,7 @@ def _row(scene, i, query, scores, weights, values, moment):
                        start=come, when=(0.1 * j, 0.1 * j + 0.5))  # fmt: skip
     scene.rect(f"mixture {i}", CONTEXT - 79, y - TALL / 2, 158, TALL, "none", "edge", opacity=seen)
     if moment >= mixed:
-        come = {"start": {"x": 240, "y": WORK + 30}} if alone else {}
-        scene.text(f"context {i}", CONTEXT, y - 8, _mixed(weights, values), room=144, when=(0.5, 1),
-                   **come)  # fmt: skip
+        scene.text(f"context {i}", CONTEXT, y - 8, _mixed(weights, values), room=144, when=(0.5, 1))
 
 
 def _product(scene, query, key, score, moment):
