@@ -21,7 +21,8 @@ nbval's own (``nbval-ignore-output``, ``nbval-skip``, ``raises-exception``) this
 
 Behind any cell with ``quiz="one another"`` in its head comes a cell that asks these questions, and
 behind one with ``predict="name"`` a cell that asks for that prediction. Before a cell with
-``warm_up=3`` comes the warm-up of lesson 03.
+``warm_up=3`` comes the warm-up of lesson 03, and before one with ``my_parts=true`` what the
+learner's own file has so far.
 
 After ``exercises.predict("name")`` the stored outputs are folded too, up to the cell that holds
 ``exercises.reveal("name", …)``, so that nobody reads the answer by scrolling. JupyterLab unfolds
@@ -121,6 +122,9 @@ def _cells_in(text):
     while later:
         if lesson := later[0].metadata.pop("warm_up", None):
             framed.append(nbformat.v4.new_code_cell(f"exercises.warm_up({lesson})"))
+        if later[0].metadata.pop("my_parts", False):
+            tags = {"tags": ["nbval-ignore-output"]}
+            framed.append(nbformat.v4.new_code_cell("exercises.my_parts()", metadata=tags))
         cells = _framed(later.pop(0), later)
         heads = [(ask, one.metadata[ask]) for one in cells for ask in ASKS if ask in one.metadata]
         for ask, asked in heads:

@@ -132,10 +132,10 @@ def test_what_a_cells_head_asks_comes_behind_it(lesson, ask, names):
 
 def test_a_prediction_is_asked_for_before_it_is_revealed(lesson):
     told = 'exercises.reveal("sum", measured=2)'
-    cell = f'# %% tags=["prediction", "hide-input"] warm_up=3\n{told}\n'
+    cell = f'# %% tags=["prediction", "hide-input"] warm_up=3 my_parts=true\n{told}\n'
     lesson.write_text(f"{LESSON}\n{cell}", encoding="utf-8")
-    warm_up, asks, reveals = build.assemble(lesson).cells[-3:]
-    assert warm_up.source == "exercises.warm_up(3)"
+    warm_up, parts, asks, reveals = build.assemble(lesson).cells[-4:]
+    assert (warm_up.source, parts.source) == ("exercises.warm_up(3)", "exercises.my_parts()")
     assert asks.source == 'exercises.predict("sum")'
     assert asks.metadata == {}
     assert reveals.source == told

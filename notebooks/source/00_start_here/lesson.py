@@ -238,10 +238,7 @@ notebook.tell(
 # soon as it passes its check. By lesson 10 that file is a whole Transformer. Each part lights up below once it's
 # yours, and `exercises.progress()` lists everything you've done:
 
-# %% tags=["nbval-ignore-output"]
-exercises.my_parts()
-
-# %% [markdown]
+# %% [markdown] my_parts=true
 # Each lesson has a **core** of at most 50 minutes, a **practice** part for home, and a part called **Going
 # deeper** that nothing later depends on.
 #

@@ -582,10 +582,7 @@ notebook.tell(
 # %% [markdown] quiz="which_problems_attention_solves"
 # What if the decoder could look at the whole French sentence again?
 
-# %% tags=["nbval-ignore-output"]
-exercises.my_parts()
-
-# %% [markdown]
+# %% [markdown] my_parts=true
 # ## What to take away
 #
 # - A recurrent network reads one word at a time into a hidden state: $h_t = \tanh(x_t W_x + h_{t-1} W_h + b)$.

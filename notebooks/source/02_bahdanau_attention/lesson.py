@@ -363,10 +363,7 @@ notebook.tell(
 # %% tags=["nbval-ignore-output"]
 model_map(looking.trace("le chat noir voit le chien ."), written=2)
 
-# %% tags=["nbval-ignore-output"]
-exercises.my_parts()
-
-# %% [markdown]
+# %% [markdown] my_parts=true
 # ### What to take away
 #
 # - The encoder reads in both directions and keeps all its states. Before every word, the decoder attends to all of them.

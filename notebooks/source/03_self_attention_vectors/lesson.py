@@ -576,10 +576,7 @@ print("PyTorch's operator agrees: yes")
 # %% [markdown]
 # *the* puts only 0.10 of its weight on itself, because nothing makes its query match its own key.
 
-# %% tags=["nbval-ignore-output"]
-exercises.my_parts()
-
-# %% [markdown]
+# %% [markdown] my_parts=true
 # ### What to take away
 #
 # - A dot product compares a query with a key, and a softmax turns the scores into weights that sum to 1.

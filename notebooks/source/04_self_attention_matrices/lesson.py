@@ -485,10 +485,7 @@ notebook.tell(
     only through the denominator, and the weights that remain keep their proportions."""
 )
 
-# %% tags=["nbval-ignore-output"]
-exercises.my_parts()
-
-# %% [markdown]
+# %% [markdown] my_parts=true
 # <details><summary><b>Fine print</b></summary>
 #
 # You'll also see $V\,\mathrm{softmax}(K^\top Q)$, with a softmax that runs down each column. Authors who write this

@@ -461,10 +461,7 @@ notebook.tell(
 # %% tags=["nbval-ignore-output"]
 model_map(load_translator().trace("Un chien noir court."), here="positions", tour="05")
 
-# %% tags=["nbval-ignore-output"]
-exercises.my_parts()
-
-# %% [markdown]
+# %% [markdown] my_parts=true
 # <details><summary><b>Fine print</b></summary>
 #
 # - Each reversing model was trained once, for 200 steps. Longer training can't help the one without positions, but it

@@ -673,10 +673,7 @@ HeadSwitches(translator, CAPTIONS[:4], alone=True)
 # %% tags=["nbval-ignore-output"]
 model_map(translator.trace("Un chien noir court dans la neige."), here="multi-head", tour="06")
 
-# %% tags=["nbval-ignore-output"]
-exercises.my_parts()
-
-# %% [markdown]
+# %% [markdown] my_parts=true
 # You now have a Transformer's attention, all of it. Is a stack of such layers a Transformer? **Lesson 07** builds the
 # stack and sends a sentence through it.
 

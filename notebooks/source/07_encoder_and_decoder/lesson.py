@@ -569,10 +569,7 @@ model_map(
 # The model is complete, but it doesn't write yet, because its decoder returns vectors instead of words. **Lesson 08**
 # makes it write. In its first translation, people wait for the train in a large train.
 
-# %% tags=["nbval-ignore-output"]
-exercises.my_parts()
-
-# %% [markdown] quiz="name_the_parts sublayers_in_order pencil_norm what_layer_norm_sees"
+# %% [markdown] quiz="name_the_parts sublayers_in_order pencil_norm what_layer_norm_sees" my_parts=true
 # ## Practice
 #
 # About 25 minutes, the easiest first.

@@ -559,10 +559,7 @@ model_map(translator.trace(sentence), here="decoding", tour="08")
 # The weights in this lesson came ready-made. In **lesson 09** you train a model yourself. Its first training log
 # looks far too good.
 
-# %% tags=["nbval-ignore-output"]
-exercises.my_parts()
-
-# %% [markdown]
+# %% [markdown] my_parts=true
 # ## Practice
 #
 # About 35 minutes, the easiest first.

@@ -579,10 +579,7 @@ model_map(
 # You now have every part of a Transformer, and a loss that you can trust. In **lesson 10** you put them together and
 # train the result. This time the translation won't be *the the the*.
 
-# %% tags=["nbval-ignore-output"]
-exercises.my_parts()
-
-# %% [markdown] quiz="perplexity_and_loss landmark_log_v what_cross_entropy_wants"
+# %% [markdown] quiz="perplexity_and_loss landmark_log_v what_cross_entropy_wants" my_parts=true
 # ## Practice
 #
 # About 35 minutes, the easiest first.

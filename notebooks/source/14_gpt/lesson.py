@@ -533,10 +533,7 @@ model_map(story.trace("The king said to his daughter"), tour="14")
 #
 # </details>
 
-# %% tags=["nbval-ignore-output"]
-exercises.my_parts()
-
-# %% [markdown]
+# %% [markdown] my_parts=true
 # ### What to take away
 #
 # - A GPT layer is a decoder layer without cross-attention, or in other words an encoder layer under a causal mask.

@@ -544,10 +544,7 @@ exercises.quiz("what_rollout_shows")
 #
 # </details>
 
-# %% tags=["nbval-ignore-output"]
-exercises.my_parts()
-
-# %% [markdown]
+# %% [markdown] my_parts=true
 # ### What to take away
 #
 # - A patch plays the part of a word. It's cut out, flattened and sent through a linear layer. A convolution whose

@@ -511,10 +511,7 @@ assert min(mean["opposites", "right", "4"], mean["capitals", "right", "4"]) >= 1
 assert harm["opposites"] > harm["capitals"] + 4
 assert mean["languages", "mixed", "4"] < 0.75 * mean["languages", "right", "4"]
 
-# %% tags=["nbval-ignore-output"]
-exercises.my_parts()
-
-# %% [markdown]
+# %% [markdown] my_parts=true
 # ## What you can take with you
 #
 # - A small dense language model of 2024 is the decoder of lesson 14 with four parts replaced: the feed-forward network
