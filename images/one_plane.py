@@ -9,10 +9,10 @@ from helpers.widgets.svg import number
 from images.stage import TEXT, Scene, as_vector, film
 
 WORDS = ("small", "red", "cars", "stop")
-X = torch.tensor([[-2.0, 1], [1, 2], [2, 0], [-1, -1]])  # made up, so that all arrows spread
+X = torch.tensor([[-2.0, 1], [-1, 2], [2, 0], [1, -1]])  # made up: adjectives are neighbours
 W_Q = torch.tensor([[0.5, 0.5], [-0.5, 1]])
-W_K = torch.tensor([[0.5, -0.5], [0.5, 0.5]])
-W_V = torch.tensor([[0.8, 0.4], [-0.4, 0.8]])
+W_K = torch.tensor([[-0.5, 0.5], [0.5, 0.5]])
+W_V = torch.tensor([[0.6, 0.2], [0.0, 0.8]])
 SMALL, RED, CARS, STOP = range(4)
 QUERY, KEYS, VALUES = X[CARS] @ W_Q, X @ W_K, X @ W_V
 SCORES = KEYS @ QUERY
@@ -23,15 +23,13 @@ POWERS = SCALED.exp()
 SUM = number(POWERS.sum())
 PLACES = [60 + 120 * i for i in range(4)]  # the middles of the words
 FOOT, UNIT = (240, 318), 92  # the origin, and how long a 1 is
-WORK = 94  # where something is worked out, and later the weights are
+WORK = 94  # where something is worked out
 MEETS = {3: RED, 4: RED, 5: SMALL, 6: CARS, 7: STOP}  # on whose key the query's shadow falls
 OFFERS = ("adjective", "adjective", "noun", "verb")  # what a key says, in words
-# Where the weighted values have their names then: next to the arrows, two of which are short.
-NAMED = (212, 360, "middle"), (180, 275, "end"), (206, 202, "end"), (250, 234, "start")
-USED = {  # which matrix a scene works out, for which word, where
-    1: ("W_Q", "query", W_Q, CARS, QUERY, 294),
-    2: ("W_K", "key", W_K, RED, KEYS[RED], 8),
-    11: ("W_V", "value", W_V, RED, VALUES[RED], 294),
+USED = {  # which matrix a scene works out, for which word
+    1: ("W_Q", "query", W_Q, CARS, QUERY),
+    2: ("W_K", "key", W_K, RED, KEYS[RED]),
+    11: ("W_V", "value", W_V, RED, VALUES[RED]),
 }
 TOLD = (
     "“cars” has to find the words that describe it. Its own vector says what it is, not what it "
@@ -42,20 +40,20 @@ TOLD = (
     "“I'm a noun”.",
     "How well does a key match? Let the query's shadow fall on the key of “red”.",
     "The shadow's length times the key's is their dot product: the score of “red”.",
-    "“small” is an adjective, too, but its key points further away: a shorter shadow, a lower "
-    "score.",
+    "“small” is an adjective, too: its key is near that of “red”, but further from the query. A "
+    "shorter shadow, a lower score.",
     "The key of “cars” is at right angles: no shadow, a score of 0.",
     "On “stop” the shadow falls backwards, so the score is negative.",
     "The more entries the vectors have, the larger the scores. So we divide by the root of their "
     "number, √2 here.",
-    "A mixture needs positive shares, so the softmax raises e to the power of each score.",
+    "A mixture needs positive shares, so the softmax raises e to the power of each result: for "
+    f"“red”, to the power of {SCALED[RED]:.2f}.",
     f"Then it divides each by their sum, {SUM}. These weights sum to 1: “red” has most.",
     "Most of what? W_V moves the plane once more: every word becomes its value, what it passes on.",
     "Each value is scaled by its weight, and all are laid tip to tail.",
     "They end at the context of “cars”: mostly “red”, partly “small”, hardly the others.",
     "Added to “cars”, the context makes an arrow for small red cars: up by "
-    f"{CONTEXT[1]:.2f}, towards the value of “red”, and left by {-CONTEXT[0]:.2f}, towards that of "
-    "“small”.",
+    f"{CONTEXT[1]:.2f} and left by {-CONTEXT[0]:.2f}, where the values of “red” and “small” point.",
 )
 
 
@@ -65,10 +63,11 @@ def _number(one, digits=1):
 
 
 HEADINGS = {0: "Which words describe cars?", 3: "query of cars · key of red = ?"}
-ROWS = {
-    8: (SCALED, "score ÷ √2"),
-    9: (POWERS, "e to that power"),
-    10: (WEIGHTS, f"÷ {SUM}"),
+ROWS = {  # what the softmax makes of the scores, line by line
+    7: (SCORES, "score", "ink"),
+    8: (SCALED, "score ÷ √2", "muted"),
+    9: (POWERS, "e to that power", "second"),
+    10: (WEIGHTS, f"that ÷ {SUM} = weight", "result"),
 }
 
 
@@ -80,7 +79,7 @@ def queries_in_one_plane():
     stop, where the shadow falls backwards. Divided by the root of 2, raised to powers of e and
     divided by their sum, they make weights of 0.54, 0.27, 0.13 and 0.06.
     W_V moves the words to their values; each shrinks to its weight, and laid tip to tail they end
-    at the context of cars, (−0.35, 1.10). Added to cars, (2, 0), it makes (1.65, 1.10): nearer to
+    at the context of cars, (−0.45, 0.87). Added to cars, (2, 0), it makes (1.55, 0.87): nearer to
     the values of red and small.
     """
     return film([_scene(*moment) for moment in enumerate(TOLD)], 454)
@@ -88,8 +87,11 @@ def queries_in_one_plane():
 
 def _scene(moment, caption):
     scene = Scene(caption, 2.6 if moment == 12 else 1.9, key=moment in (1, 2, 4, 7, 10, 13, 14))
-    _plane(scene)
     _sentence(scene, moment)
+    if moment in (8, 9, 10):
+        _softmax(scene, moment)
+        return scene
+    _plane(scene, moment not in (12, 13))
     if moment in USED:
         _carried(scene, *USED[moment][1:3])
     if moment in HEADINGS:
@@ -113,12 +115,12 @@ def _from(word):
     return {"dx": UNIT * float(word[0]), "dy": -UNIT * float(word[1])}
 
 
-def _plane(scene):
+def _plane(scene, numbered):
     """Draw the plane's grid, with its origin and the numbers on both axes."""
     for i in range(-2, 3):
         (across, up), ink = _at((i, i)), "muted" if i == 0 else "rule"
         scene.line(f"upright {i}", [(across, 128), (across, 450)], ink, 1)
-        if i:
+        if i and numbered:  # or else weighted values have their names there
             scene.text(f"across {i}", across, FOOT[1] + 19, _number(i), "muted")
         if i > -2:
             scene.line(f"level {i}", [(8, up), (472, up)], ink, 1)
@@ -139,46 +141,56 @@ def _carried(scene, kind, matrix):
                    opacity=0.4, start={"points": [*_at(ends[0]), *_at(ends[1])]})  # fmt: skip
 
 
-def _product(scene, name, kind, matrix, word, made, left):
+def _product(scene, name, kind, matrix, word, made):
     """Work out a word times a matrix: an entry before each row, their sums below the columns."""
-    scene.rect(f"{name} box", left, 344, 178, 106, "paper", "edge", when=(0, 0.3))
-    scene.text(name, left + 122, 362, name, kind, 18, bold=True, when=(0, 0.3))
-    scene.text(f"of {name}", left + 8, 362, WORDS[word], anchor="start", bold=True, when=(0, 0.3))
+    scene.rect(f"{name} box", 8, 344, 178, 106, "paper", "edge", when=(0, 0.3))
+    scene.text(name, 130, 362, name, kind, 18, bold=True, when=(0, 0.3))
+    scene.text(f"of {name}", 16, 362, WORDS[word], anchor="start", bold=True, when=(0, 0.3))
     for j in range(2):
-        y, x = 368 + 28 * j, left + 68 + 54 * j
-        came = {"x": PLACES[word] - 2 + 32 * j, "y": 58}
-        scene.text(f"{name} row {j}", left + 62, y + 20, f"{_number(X[word][j])} ×", bold=True,
-                   anchor="end", start=came, when=(0.2, 0.6))  # fmt: skip
+        y, x = 368 + 28 * j, 76 + 54 * j
+        scene.text(f"{name} row {j}", 70, y + 20, f"{_number(X[word][j])} ×", bold=True,
+                   anchor="end", when=(0.2, 0.6))  # fmt: skip
         for k, entry in enumerate(matrix[j].tolist()):
-            at = left + 68 + 54 * k
+            at = 76 + 54 * k
             scene.rect(f"{name} {2 * j + k}", at, y, 54, 28, kind, kind, 0.2, when=(0, 0.3))
             scene.text(f"{name} entry {2 * j + k}", at + 27, y + 20, _number(entry), when=(0, 0.3))
         scene.text(f"{name} sum {j}", x + 27, 444, _number(made[j]), kind, bold=True,
                    when=(0.6, 0.8))  # fmt: skip
-    scene.text(f"{name} sums", left + 62, 444, "sum", "muted", anchor="end", when=(0.6, 0.8))
+    scene.text(f"{name} sums", 70, 444, "sum", "muted", anchor="end", when=(0.6, 0.8))
 
 
 def _sentence(scene, moment):
     """Draw the words, and below each its vector by now, and then its score, its weight."""
     made = "ink" if moment < 2 else "key" if moment < 11 else "value"
     vectors = {"ink": X, "key": KEYS, "value": VALUES}[made]
-    row, working = ROWS.get(min(moment, 10), (None, None))
-    if moment in ROWS:
-        scene.text(f"working {moment}", 8, 148, working, anchor="start", bold=True, when=(0.2, 0.5))
     for i, (x, word) in enumerate(zip(PLACES, WORDS, strict=True)):
         scene.card(word, x, 22, word, "query" if i == CARS else "muted", 100, full=i == CARS)
         scene.text(f"{made} {i}", x, 58, as_vector(vectors[i]), made, when=(0.5, 1))
         if moment == 2 or (moment == 1 and i == CARS):
             words, ink = (OFFERS[i], "key") if moment == 2 else ("adjectives?", "query")
             scene.text(f"offers {i}", x, 84, words, ink, bold=True, room=116, when=(0.5, 1))
-        if row is None:
+        if moment > 10:
+            scene.text(f"score {i}", x + 18, 116, number(WEIGHTS[i]), "result", 20, bold=True)
+            high = 60 * float(WEIGHTS[i])
+            scene.rect(f"bar 10 {i}", x - 42, 118 - high, 26, high, "result")
+
+
+def _softmax(scene, moment):
+    """Turn scores into weights: a line per step, and below it bars, all on one scale."""
+    for n, (step, (row, said, ink)) in enumerate(ROWS.items()):
+        if step > moment:
             continue
-        ink, high = "result" if moment > 9 else "ink", 46 * float(row[i] / row.max())
-        scene.text(f"score {i}", x + 18, 116, _number(row[i], 2), ink, 20, bold=True,
-                   when=(0.3, 0.7))  # fmt: skip
-        scene.rect(f"bar {i}", x - 42, 118 - max(high, 0), 26, max(abs(high), 2),
-                   "result" if moment > 9 else "muted", start={"y": 118, "height": 0},
-                   when=(0.3, 0.9))  # fmt: skip
+        y, late = 104 + 52 * n, {"when": (0.3, 0.6)}
+        scene.text(f"step {step}", 8, y, said, ink, anchor="start", bold=True, when=(0, 0.3))
+        for i, x in enumerate(PLACES):
+            name, digits = {7: "number", 10: "score"}.get(step, f"step {step}"), 2 * (step > 7)
+            scene.text(f"{name} {i}", x, y + 24, _number(row[i], digits), ink, 20, bold=True,
+                       **(late if step > 7 else {"when": (0, 0.6)}))  # fmt: skip
+            if step > 7:
+                high = 28 * float(row[i])
+                scene.rect(f"bar {step} {i}", x - 77 + 32 * n, 424 - max(high, 0), 26, abs(high),
+                           ink, start={"y": 424, "height": 0}, when=(0.5, 0.9))  # fmt: skip
+    scene.line("zero", [(8, 424), (472, 424)], "muted", 1)
 
 
 def _queries_and_keys(scene, moment):
@@ -189,7 +201,7 @@ def _queries_and_keys(scene, moment):
         colour = "key" if keys else "ink" if bold else "muted"
         scene.arrow(f"arrow {i}", *FOOT, *_at(vector), colour, 6 if bold else 4, 14)
         scene.text(f"name {i}", *_tip(i, vector), WORDS[i], colour, bold=bold)
-        if 4 + [RED, SMALL, CARS, STOP].index(i) <= moment < 9:
+        if 4 + [RED, SMALL, CARS, STOP].index(i) <= moment < 8:
             x, y = _tip(i, vector)
             x += math.copysign(6 * len(WORDS[i]) + 24, vector[0])  # further from the origin
             scene.text(f"number {i}", x, y, number(SCORES[i], 0), "ink", 20, bold=True,
@@ -224,6 +236,7 @@ def _shadow(scene, moment):
     entries = [f"({_number(one)})" if one < 0 else _number(one) for one in KEYS[i]]
     terms = " + ".join(f"{_number(q)}·{k}" for q, k in zip(QUERY, entries, strict=True))
     sums = f"entry by entry: {terms} = {number(score, 0)}"
+    same = "=" if abs(round(score / length, 2) * round(length, 2) - score) < 1e-6 else "≈"
     if not score:
         one, other = QUERY / QUERY.norm() / 4, KEYS[i] / length / 4
         scene.line("corner", map(_at, (one, one + other, other)), "ink", **late)
@@ -232,7 +245,7 @@ def _shadow(scene, moment):
     for name, x, words, colour, anchor in (
         ("how much", 192, f"shadow {_number(score / length, 2)}", "query", "end"),
         ("length", 202, times, "key", "start"),
-        ("product", 216 + 12 * len(times), f"= {number(score, 0)}", "ink", "start"),
+        ("product", 216 + 12 * len(times), f"{same} {number(score, 0)}", "ink", "start"),
     ):
         scene.text(f"{name} {i}", x, WORK, words, colour, 20, anchor, True, **late)
     scene.text(f"terms {i}", 240, WORK + 24, sums, **late)
@@ -255,32 +268,47 @@ def _values(scene, moment):
         slim = min(max(UNIT * float(share.norm()) / 44, 0.5), 1)  # a short one has a small head
         scene.arrow(f"share {i}", *_at(foot), *_at(foot + share), "value", 6 * slim, 14 * slim,
                     start=_from(X[i]) | {"fill": "muted"}, **how)  # fmt: skip
+        if moment == 12 or (moment == 13 and i < CARS):
+            _named(scene, i, foot, share, how)
         if not whole:
-            foot, (x, y, anchor) = foot + share, NAMED[i]
-            scene.text(f"weighed {i}", x, y, f"{WEIGHTS[i]:.2f} {WORDS[i]}", "value",
-                       anchor=anchor, **how)  # fmt: skip
+            foot = foot + share
     if moment > 12:
         scene.arrow("context", *FOOT, *_at(CONTEXT), "ink", 8, 18)
     if moment == 13:
-        scene.text("context's name", 252, 172, "context of cars", anchor="start", bold=True)
-        scene.text("its entries", 252, 194, as_vector(CONTEXT, 2), anchor="start")
+        scene.text("context's name", 252, 226, "context of cars", anchor="start", bold=True)
+        scene.text("its entries", 252, 250, as_vector(CONTEXT, 2), anchor="start")
     if moment == 14:
         _added(scene)
+
+
+def _named(scene, i, foot, share, how):
+    """Name a weighted value, and show both short ones again, five times as long."""
+    tip = _at((WEIGHTS[:CARS, None] * VALUES[:CARS]).sum(0))
+    if i == CARS:
+        scene.rect("lens", 300, 138, 166, 108, "paper", "muted", **how)
+        scene.line("to lens", [(tip[0] + 22, tip[1] - 4), (300, 192)], "muted", 1, **how)
+        scene.text("5 times", 458, 160, "5 ×", "muted", anchor="end", **how)
+    if i >= CARS:
+        x1, y1, x2, y2 = (5 * at for end in (foot, foot + share) for at in _at(end))
+        x, y = 316 - 5 * tip[0], 200 - 5 * tip[1]
+        scene.arrow(f"seen {i}", x1 + x, y1 + y, x2 + x, y2 + y, "value", 5, 12, **how)
+    x, y, anchor = ((232, 338, "end"), (178, 262, "end"), (308, 166, "start"), (458, 224, "end"))[i]
+    scene.text(f"weighed {i}", x, y, f"{WEIGHTS[i]:.2f} {WORDS[i]}", "value", anchor=anchor, **how)
 
 
 def _added(scene):
     """Add the context to the word itself, tip to tail."""
     tip, end, late = _at(X[CARS]), _at(X[CARS] + CONTEXT), {"when": (0.7, 1)}
-    scene.text("its place", 200, 250, "context", anchor="end", bold=True)
+    scene.text("its place", 252, 226, "context", anchor="start", bold=True)
     scene.arrow("cars itself", *FOOT, *tip, "muted", 6, 15, when=(0, 0.3))
     scene.text("its name", 380, FOOT[1] + 42, f"cars {as_vector(X[CARS])}", "muted", bold=True,
                when=(0, 0.3))  # fmt: skip
     scene.arrow("context again", *tip, *end, "ink", 4, 14, start={"x": FOOT[0], "y": FOOT[1]},
                 opacity=0.5, when=(0.3, 0.6))  # fmt: skip
-    scene.arrow("both", *FOOT, *end, "query", 8, 18, when=(0.6, 1))
-    scene.text("both's name", 474, 166, "cars + context", "query", 20, "end", True, **late)
+    scene.arrow("both", *FOOT, *end, "second", 8, 18, when=(0.6, 1))
+    scene.text("both's name", 474, 166, "cars + context", "second", 20, "end", True, **late)
     both = as_vector(X[CARS] + CONTEXT, 2)
-    scene.text("both's entries", 474, 190, both, "query", anchor="end", **late)
+    scene.text("both's entries", 474, 190, both, "second", anchor="end", **late)
 
 
 PICTURES = [queries_in_one_plane]

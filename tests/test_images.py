@@ -207,12 +207,18 @@ def test_in_the_plane_all_numbers_follow_from_the_words_and_matrices_that_it_sho
     q, k, v = (shown(f"W_{one} entry").view(2, 2) for one in "QKV")
     torch.testing.assert_close((shown("key"), values), (words @ k, words @ v))
     scores = words @ k @ (words[2] @ q)
-    assert [said[f"product {i}"] for i in range(4)] == [f"= {score:.0f}" for score in scores]
+    assert [said[f"product {i}"][2:] for i in range(4)] == [f"{score:.0f}" for score in scores]
+    assert [said[f"product {i}"][0] for i in range(4)] == ["≈", "≈", "=", "="]  # 1.26 × 1.58
+    keys = torch.nn.functional.normalize(shown("key"))  # words of a kind are near each other
+    assert keys[0] @ keys[1] > 0.75 > 0 >= (keys[:2] @ keys[2:].T).max()
     weights = (scores / 2**0.5).softmax(0)
     torch.testing.assert_close(shown("score"), weights, rtol=0, atol=0.0051)
-    for scene, row in zip(scenes[8:10], (scores / 2**0.5, (scores / 2**0.5).exp()), strict=True):
-        texts = {k: v.get("text", "").replace("−", "-") for k, v in scene["shapes"].items()}
-        torch.testing.assert_close(shown("score", texts), row, rtol=0, atol=0.0051)
+    worked = {k: v.get("text", "").replace("−", "-") for k, v in scenes[10]["shapes"].items()}
+    torch.testing.assert_close(shown("number", worked), scores)  # all lines stand together
+    for step, row in ((8, scores / 2**0.5), (9, (scores / 2**0.5).exp())):
+        torch.testing.assert_close(shown(f"step {step}", worked), row, rtol=0, atol=0.0051)
+        bars = [scenes[10]["shapes"][f"bar {step} {i}"]["height"] for i in range(4)]
+        torch.testing.assert_close(torch.tensor(bars) / 28, row.abs().float(), rtol=0, atol=0.01)
     assert f"their sum, {row.sum():.2f}." in scenes[10]["caption"]
     unit = scenes[0]["shapes"]["arrow 2"]["dx"] / 2  # one scale from beginning to end
     for name, drawn in (("whole", values), ("share", weights[:, None] * values)):
@@ -220,8 +226,8 @@ def test_in_the_plane_all_numbers_follow_from_the_words_and_matrices_that_it_sho
         flipped = torch.tensor(arrows, dtype=float) / torch.tensor([unit, -unit])
         torch.testing.assert_close(flipped, drawn, rtol=0, atol=0.006)
     for n, name, word, made in ((1, "W_Q", 2, q), (2, "W_K", 1, k), (11, "W_V", 1, v)):
-        worked = {key: shape.get("text", "") for key, shape in scenes[n]["shapes"].items()}
-        sums = [float(worked[f"{name} sum {j}"]) for j in range(2)]
+        sums = [scenes[n]["shapes"][f"{name} sum {j}"]["text"] for j in range(2)]
+        sums = [float(one.replace("−", "-")) for one in sums]
         torch.testing.assert_close(words[word] @ made, torch.tensor(sums, dtype=float))
     context = torch.tensor(literal_eval(said["its entries"]), dtype=float)
     torch.testing.assert_close(weights @ values, context, rtol=0, atol=0.0051)
@@ -229,8 +235,7 @@ def test_in_the_plane_all_numbers_follow_from_the_words_and_matrices_that_it_sho
     torch.testing.assert_close(words[2] + context, both)  # the last scene adds it to the word
     last = scenes[-1]  # towards values that it shows whole
     assert re.findall(r"\d\.\d\d", last["caption"]) == [f"{context[1]:.2f}", f"{-context[0]:.2f}"]
-    up, left = (last["shapes"][f"whole {i}"] for i in (1, 0))
-    assert up["dx"] == left["dy"] == 0 > max(up["dy"], left["dx"])
+    assert all(max(last["shapes"][f"whole {i}"][way] for way in ("dx", "dy")) < 0 for i in (0, 1))
 
 
 def test_training_and_writing_differ_where_the_caption_says_so():
