@@ -61,6 +61,7 @@ class Explorer(StaticFallback, anywidget.AnyWidget):
             )
         super().__init__(_title=(type(self).__doc__ or "").partition("\n")[0])
         self._held, self._stale, self._answered, self._gesture = 0, False, 0, None
+        self.moving = False  # while a hand drags: what it passes isn't yet where it stops
         self.numbers, self.controls, self._drawings, self._good = {}, {}, [], {}
         with self.together():
             for name, value in state.items():
@@ -264,7 +265,7 @@ class Explorer(StaticFallback, anywidget.AnyWidget):
         # The click that leaves a field sends what was typed as well: it doesn't hide the answer.
         if content.get("gesture") != self._gesture:
             self._forget_refusals()
-        self._gesture = content.get("gesture")
+        self._gesture, self.moving = content.get("gesture"), content.get("moving", False)
         try:
             with self._drawn_once():
                 if "set" in content:
@@ -273,6 +274,8 @@ class Explorer(StaticFallback, anywidget.AnyWidget):
                     self.controls[content["press"]].click()
                 elif "tick" in content:
                     self.advance(content["tick"])
+                elif "rest" in content:
+                    self._redraw()
         except traitlets.TraitError:
             pass  # the picture goes back to what it was
         finally:

@@ -104,10 +104,11 @@ class SentenceStepper(SentenceExplorer):
 class RNNStepper(SentenceStepper):
     """Squeeze a sentence through the one vector of an encoder–decoder without attention.
 
-    It opens on a translation that is broken because half of the context vector's numbers, or a
-    quarter, and so on, don't suffice. Moving `kept` lets more of them through, the largest first;
-    playing follows the sentence from state to state. A word is right if it stands in the toy
-    corpus's own translation, in that order: a “black” that another noun got is wrong.
+    It opens while the encoder reads; playing follows the sentence from state to state, up to a
+    translation that is broken because half of the context vector's numbers, or a quarter, and so
+    on, don't suffice. Moving `kept` lets more of them through, the largest first. A word is right
+    if it stands in the toy corpus's own translation, in that order: a “black” that another noun
+    got is wrong.
 
     State: `step` (1 to S reads a source token, S + 1 hands over the context vector, each later one
     writes a token) and `kept` (how many numbers of the context vector get through).
@@ -121,21 +122,23 @@ class RNNStepper(SentenceStepper):
     kept = traitlets.Int(1024, min=0, max=1024).tag(state=True)
 
     def opening(self):
-        """Halve the numbers until the translation breaks; show all of it."""
+        """Halve the numbers until the translation breaks; begin with how it's read."""
         kept, written = self.kept, [each["target"] for each in self.squeezed()]
         while kept and written[kept] == written[-1]:
             kept //= 2
-        return {"kept": kept, "step": LAST}
+        return {"kept": kept, "step": 2}
 
     def build(self):
         self.words("sentence", "Sentence", wide=True, known=self.known_words())
         self.kept = min(self.kept, self._model.config.d_hidden)
+        self.observe(lambda _: self.set_trait("kept", self._model.config.d_hidden), "sentence")
         self.observe(lambda _: self.set_trait("step", LAST), names=["sentence", "kept"])
         self.play("step", "Step", interval=1100)
 
     def reset(self, *_):
         super().reset()
-        self.step = self._start["step"]  # another sentence or `kept` has led to the end
+        for name in "kept", "step":  # another sentence or `kept` has led to the end
+            setattr(self, name, self._start[name])
 
     def forget(self):
         self._tried = set()  # sentences, each with how many numbers got through
@@ -164,10 +167,14 @@ class RNNStepper(SentenceStepper):
         words = [i for i, word in enumerate(whole) if word not in ENDS]
         found["stays"] = {i: [i not in each["lost"] for each in traces] for i in words}
         found["right"] = [not each["lost"] and not each["new"] for each in traces]
-        self._tried.add((self.sentence, self.kept))
-        found["seen"] = max(k for sentence, k in self._tried if sentence == self.sentence)
-        fits = [k for k, right in enumerate(found["right"]) if right]
-        found["best"] = next((k for k in fits if (self.sentence, k) in self._tried), None)
+        tried = {k for sentence, k in self._tried if sentence == self.sentence}
+        if not self.moving and (tried or self.kept < len(traces) - 1):  # all: nobody has chosen yet
+            self._tried.add((self.sentence, self.kept))
+            tried.add(self.kept)
+        found["seen"] = max(tried | ({self.kept} if self.moving else set()), default=-1)
+        found["best"] = next((k for k in sorted(tried) if found["right"][k]), None)
+        opened = self._start["kept"] if self.sentence == self._start["sentence"] else None
+        found["below"] = any(k < (found["best"] or 0) for k in tried - {opened})
         found["rows"] = max(len(each["target"]) for each in traces)
         found["n_written"] = max(self.step - n_source - 1, 0)
         return found
@@ -186,7 +193,7 @@ class RNNStepper(SentenceStepper):
             return (
                 f"One network reads “{found['source'][step - 1]}”, going down; the other reads "
                 f"“{found['source'][n - step]}”, going up.",
-                "Each new state depends on this word and on the state before it.",
+                "Each new state depends on its word and on the state before it. Press “Play”.",
             )
         if step == n + 1:
             return (
@@ -219,11 +226,21 @@ class RNNStepper(SentenceStepper):
         if best is None or best == len(right) - 1:
             how = f"{even}. How" if never else "Drag the dot: how"
             return f"{how} few numbers keep every word?"
-        if best == right.index(True):
-            return f"Found: {best} numbers keep every word; no fewer do."
+        if best == right.index(True) and found["below"]:
+            return f"Found: {best} numbers keep every word; no fewer do.{self._lost_again()}"
         if self.kept > best and not right[self.kept]:
             return f"Fewer did better: with {best}, every word is right."
         return f"Your best: {best} numbers. Can fewer keep every word?"
+
+    def _lost_again(self):
+        """Say which word is lost with more numbers than suffice, as far as that has been seen."""
+        right, best, seen = (self.numbers[name] for name in ("right", "best", "seen"))
+        worse = next((k for k in range(best, seen + 1) if not right[k]), None)
+        if worse is None:
+            return ""
+        word = next(iter(self.numbers["whole"][i] for i, stay in self.numbers["stays"].items()
+                         if not stay[worse]), "a word")  # fmt: skip
+        return f" More can be worse: with {worse}, “{word}” is lost again."
 
     def draw(self):
         n = len(self.numbers["source"])
@@ -240,7 +257,7 @@ class RNNStepper(SentenceStepper):
         self._draw_encoder(sheet)
         self._draw_decoder(sheet)
         self._draw_context(sheet, TOP + (high - BOX[1]) / 2)
-        return [sheet, self._draw_choice()]
+        return [sheet, self._draw_choice() if self.step > n else self._draw_reading(n)]
 
     def _link(self, sheet, when, *places):
         """Draw an arrow through `places`, (x, y) each: bold in the step (`when`) that uses it."""
@@ -305,6 +322,16 @@ class RNNStepper(SentenceStepper):
             sheet.text(WRITTEN, y + 16, word if t < done else "·", colour, bold=bold)
             sheet.target(BUS + 6, y - 7, WIDE - BUS - 6, PITCH, f"Go to token {t + 1}", step=step)
 
+    def _draw_reading(self, n):
+        """Say what the states are, and lead to the context: nothing can be let through yet."""
+        sheet, size = Sheet(322, 130), len(self.numbers["last"]) // 2
+        for y, words in (18, f"A state is {size} numbers, and {EACH} of"), (42, "them are drawn."):
+            sheet.text(0, y, words, GREY)
+        sheet.rect(0, 66, 322, 36, PALE, RULE, round=4)
+        sheet.text(12, 90, f"Step {n + 1}: squeeze the context →", PURPLE, bold=True)
+        sheet.target(0, 66, 322, 36, "Go on to the context vector", step=n + 1)
+        return sheet
+
     def _draw_choice(self):
         """Draw which words are kept, whatever gets through: there it's chosen."""
         found, size = self.numbers, len(self.numbers["last"])
@@ -325,8 +352,9 @@ class RNNStepper(SentenceStepper):
             fates = [*stay[:own], *[2] * (len(stay) - own)][: found["seen"] + 1]
             wide = (RIGHT - LEFT) * len(fates) / len(stay)  # what lies beyond is to be found
             sheet.rect(LEFT, y, RIGHT - LEFT, STRIP - 5, PALE)
-            sheet.pixels(LEFT, y, wide, STRIP - 5, [fates], FATE, 0, 2)
-            own_mistake |= 2 in fates
+            if fates:
+                sheet.pixels(LEFT, y, wide, STRIP - 5, [fates], FATE, 0, 2)
+            own_mistake |= 2 in fates or (lost and self.kept >= own)
         notes = ["grey: the model’s own mistake"] * own_mistake
         notes += ["il, elle: these texts only say “it”"] * ("it" in found["whole"])
         for note in notes:

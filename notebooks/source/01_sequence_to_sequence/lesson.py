@@ -224,7 +224,7 @@ notebook.picture("hidden_state_travelling")
 # something?
 
 # %%
-RNNStepper(gru.model, gru.source, gru.target, "le petit chat voit un chien noir .")
+RNNStepper(gru.model, gru.source, gru.target, "le petit chat voit un chien noir .", kept=32)
 
 # %% [markdown] predict="where_half_goes_wrong"
 # How long can a sentence get before its translation suffers?
