@@ -520,11 +520,9 @@ def _once(step, pair, moment, caption):
         if moment >= 7 or (moment >= 6 and i == 2):
             turn = 0.45 + 0.1 * (i - (i > 2))  # one after the other, all through the same network
             come = {"start": {"x": 240, "y": 266}, "when": (turn + 0.07, turn + 0.15)}
-            if moment > 7:
-                come = {}
-            elif moment == 6:
+            if moment == 6:
                 come = {"start": {"x": 409, "y": 399}, "when": (0.8, 1)}
-            elif i != 2:
+            elif moment == 7 and i != 2:
                 scene.card(f"pair {i}", 240, 258, f"s, h{small[i]}", "query", 64, height=28,
                            opacity=0, start=(x, KEY_AT + 30), when=(turn, turn + 0.07))  # fmt: skip
             scene.text(f"score {i}", x, SCORE_AT, number(scores[i]), "ink", 19, bold=True, **come)
@@ -651,9 +649,7 @@ def _opened(scene, state, noir, from_query, from_key, v, moment):
         if not first <= moment <= last:
             continue
         late = (0.5 + 0.2 * (first == 4), 1) if moment == first < 6 else (0.2, 0.4)
-        how = {"when": (0.4, 0.7) if moment == 4 > first else late}  # what was there has gone
-        if name == "products":
-            how = {"when": (0.45, 0.6)}
+        how = {"when": (0.4, 0.7) if moment == 4 > first or name == "products" else late}
         scene.text(f"{name} name", x, 212, name, colour, bold=True, **how)
         # The column of noir is the one that stood below its word.
         box, entry = ("column 2", "of 2") if name == "h₃" else (f"{name} box", f"{name} entry")
