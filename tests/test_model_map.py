@@ -436,7 +436,8 @@ def test_without_a_head_the_map_shows_what_the_model_does_without_it(translator)
         with torch.inference_mode(), heads_off(attention, [int(place[-1])]):
             after = model(whole.source_ids[None], whole.target_ids[None])[0].softmax(-1)
         own = [
-            next(one for one in found if one.token == t) for found, t in zip(known, whole.written)
+            next(one for one in found if one.token == t)
+            for found, t in zip(known, whole.written, strict=True)
         ]
         lost = [one.probability - after[i, one.id].item() for i, one in enumerate(own)]
         assert (own[row].probability - share, row) == (
@@ -578,6 +579,16 @@ def test_the_tour_speaks_of_this_trace(trace):
         model_map(trace, tour="17")
     with pytest.raises(ValueError, match="no step 'jump'"):
         model_map(trace, tour=["jump"])
+
+
+def test_a_followed_token_turns_to_another_one_by_more_than_ten_points(translator):
+    view = model_map(translator.trace(SENTENCE), tour=["follow-source"])
+    (_, one, two), row = re.findall("“(.*?)”", view._tour[0]["text"]), view._tour[0]["follow"][8:]
+    tokens = [token.strip("▁") for token in view.trace.encoder.tokens]
+    first, *_, last = (parts[0].heads.weights.mean(0) for parts in view.trace.encoder.layers)
+    by = first[int(row)] - 0.1, last[int(row)] - 0.1
+    assert by[0][tokens.index(one)] > first[int(row), tokens.index(two)]
+    assert by[1][tokens.index(two)] > last[int(row), tokens.index(one)]
 
 
 def test_nothing_too_much_and_nan_give_a_sentence_instead_of_a_picture(trace):

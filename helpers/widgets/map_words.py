@@ -20,13 +20,11 @@ def words_of(trace, off=()) -> dict:
     dot = heads.query[head, query] @ heads.key[head, key]
     source = _tokens(stack.tokens)
     row = _most_telling(source, [parts[0].heads for parts in stack.layers])
-    first_most, last_most = (_most(parts[0].heads, row) for parts in (first, stack.layers[-1]))
+    followed, collects = _shift(source, stack.layers)
     near = _neighbour(first[0].heads.weights, source)
     words = {
-        "from_1": source[first_most[0]],
-        "share_1": percent(first_most[1]),
-        "from_2": source[last_most[0]],
-        "share_2": percent(last_most[1]),
+        "follows": source[followed],
+        "collects": collects,
         "n_source": len(source),
         "n_given": trace.given,
         "n_patches": len(source) - 1,
@@ -37,7 +35,7 @@ def words_of(trace, off=()) -> dict:
         "join": f"{name}/0/{first[0].kind}/join/{near['near_row']}",
         "d_head": first[0].heads.query.shape[-1],
         "source": source[row],
-        "follow_source": f"{name}:{row}",
+        "follow_source": f"{name}:{followed}",
         "layer": f"{name}/0",
         "output": "decoder/output",
         "head": place,
@@ -146,11 +144,29 @@ def _most_telling(tokens, all_heads):
     return min(words or range(len(tokens)), key=lambda i: to_itself[i].item())
 
 
-def _most(heads, row):
-    """Tell which other token a row takes most from, averaged over the heads, and how much."""
-    shares = heads.weights.mean(0)[row].clone()
-    shares[row] = 0
-    return int(shares.argmax()), shares.max().item()
+def _shift(tokens, layers):
+    """Choose the word whose attention moves most clearly to another word from layer to layer.
+
+    With its position comes what the tour says of it. Where the shares differ by less than ten
+    percentage points, that is of the last layer alone.
+    """
+    first, last = (parts[0].heads.weights.mean(0).clone() for parts in (layers[0], layers[-1]))
+    for shares in (first, last):
+        shares.fill_diagonal_(0)
+    words = [i for i, token in enumerate(tokens) if _is_word(token)] or [0]
+
+    def clear(row):
+        one, two = int(first[row].argmax()), int(last[row].argmax())
+        apart = min(first[row, one] - first[row, two], last[row, two] - last[row, one]).item()
+        return one in words and two in words, apart, one, two
+
+    row = max(words, key=clear)
+    known, apart, one, two = clear(row)
+    says = f"in the last layer most from “{tokens[two]}” ({percent(last[row, two].item())})"
+    if known and apart > 0.1:
+        before = f"in the first layer most from “{tokens[one]}” ({percent(first[row, one].item())})"
+        says = f"{before}, {says.replace('layer most ', '')}"
+    return row, says
 
 
 def _neighbour(weights, tokens):

@@ -935,6 +935,7 @@ def test_in_jupyterlab_the_map_takes_another_sentence(open_notebook):
     expect(page.locator(".mm-words")).to_have_text(re.compile(f"still shows “{SENTENCE}”$"))
     enter(field, "Two cats sleep on the sofa.")
     expect(page.locator(".mm-words")).to_contain_text("That looks like English")
+    expect(page.locator(".mm-words")).to_contain_text(re.compile("It writes: “.*[.!?]”$"))
     # It's told, and done all the same.
     expect(page.get_by_role("button", name=re.compile("^Source token 1: Un"))).to_have_count(0)
     open_(page, "^Source token 1: ")

@@ -265,9 +265,11 @@ export class Bars {
       return `Start at the blue frame: ${what} Bands show what attention collects; press a token to follow it. ${more}`;
     }
     if (encoder && decoder) {
-      const all = shorten(sentenceOf(written), 140);
+      // A long one has the room to itself.
+      const all = shorten(sentenceOf(written), 200);
       const own = chosen.length ? ` Chosen: ${chosen.map((row) => `“${written[row]}”`).join(", ")}.` : "";
-      return `Translation: ${quoted(all)}${own} Press play to see it written, or click on any layer or token.`;
+      const more = all.length > 120 ? "" : " Press play to see it written, or click on any layer or token.";
+      return `Translation: ${quoted(all)}${own}${more}`;
     }
     return `${kind === "GPT" && this.view.rows > this.view.trace.given ? "The model has written the blue tokens. " : ""}Click on a layer to open it, or on a ${kind === "ViT" ? "patch" : "token"} to follow it through the model.`;
   }

@@ -7,7 +7,7 @@ import { missed } from "./map_leave.js";
 import { number, percent } from "./map_scene.js";
 import { likeliest, sentenceOf, textOf } from "./map_trace.js";
 import { compared } from "./map_without.js";
-import { JOINED, isWord, shorten } from "./text.js";
+import { JOINED, isWord, quoted, shorten } from "./text.js";
 
 // What a sentence that was typed says of itself: it looks like English, or each word of it is cut up.
 export function remarkOn(sentence, tokens) {
@@ -40,7 +40,9 @@ export const choosing = {
     this.say(`Now the model reads: ${sentence}`);
     const { stacks, encoder, decoder } = this.trace;
     const remark = remarkOn(sentence, stacks[0]?.tokens || []);
-    this.hear(remark);
+    // Nonsense, too, is read.
+    const writes = remark && decoder && ` It writes: ${quoted(shorten(sentenceOf(decoder.written), 90))}`;
+    this.hear(remark + (writes || ""));
     // What has to be read stands still.
     if (!remark && encoder && decoder && this.model.get("here") !== "loss") this.flow();
   },
@@ -92,7 +94,9 @@ export const choosing = {
     const heat = trace.shown.toFixed(1);
     const drawn = `Draw ${this.draws}: “${token}”, which has ${percent(among)} of the chance among these ${found.length} at temperature ${heat}`;
     if (rank === trace.drawn[current])
-      return this.hear(`${drawn}. It’s what is written here. Draw again, or raise the temperature first.`);
+      return this.hear(
+        `${drawn}. It’s what is written here. Draw again${trace.shown < 2 ? ", or raise the temperature first" : ""}.`,
+      );
     if (!this.model.send) return this.hear(`${drawn}. To see how the model goes on from it, run the cell.`);
     this.choose(rank);
     this.lot = drawn;

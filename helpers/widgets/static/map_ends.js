@@ -217,7 +217,9 @@ export function outputScene(model, where, width, room, row, dials) {
   // What a GPT can draw.
   const cut = model.drawnAt
     ? ` Only these ${found.length} can be drawn, so “${chosen.token}” has a chance of ${percent(chosen.among)}.`
-    : "";
+    : hot && dials.choose
+      ? ` “Draw one” draws among these ${found.length} only.`
+      : "";
   scene.hint = classes
     ? `The class token’s vector alone decides. The other vectors of the last layer aren’t used. ${model.aim}`
     : model.scored
