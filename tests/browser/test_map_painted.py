@@ -1228,6 +1228,11 @@ def test_in_jupyterlab_a_head_is_switched_off_and_both_translations_stand_there(
     expect(strip).to_contain_text("Without 12 heads")
     expect(strip).to_contain_text("nothing of the French sentence reaches the decoder")
     expect(page.get_by_role("button", name="Cross-attention: switch all on")).to_be_focused()
+    press(page, "Escape")
+    page.get_by_role("button", name="Take the tour").click()  # it speaks of a model with all of them
+    expect(page.locator(".mm-words")).to_contain_text("This is a whole Transformer")
+    page.get_by_role("button", name="Leave", exact=True).click()
+    expect(strip).to_be_hidden()
 
 
 def test_a_followed_token_is_followed_deeper_and_two_words_can_be_swapped(offline, trace):

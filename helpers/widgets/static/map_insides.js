@@ -80,6 +80,15 @@ export function signedBars(scene, values, x, y, wide, high, ends = [Math.min(...
   return { middle, unit };
 }
 
+// In a matrix's place, until it's there.
+export function awaited(scene, live, x, y, wide, high) {
+  const stays = "The matrix stays with the kernel: run the cell, then press again.";
+  scene.paint((p) => p.box(x, y, wide, high, { edge: p.theme.edge, dash: [5, 4] }));
+  const style = { size: 14, align: "center", color: "muted", most: wide - 12 };
+  const says = live ? "The kernel is sending the matrix …" : stays;
+  scene.besides([x, y, 2, 2]).label(says, x + wide / 2, y + high / 2, style);
+}
+
 // Which colours are negative, and which positive.
 export function signKey(scene, x, y) {
   const colours = oneRow(Array.from({ length: 24 }, (_, i) => i / 11.5 - 1));

@@ -1,7 +1,7 @@
 // The map, the heads of a layer joined: of one token the mixtures of all of them, side by side, then as
 // one vector, which W_O mixes, and which is added to the stream.
 
-import { pickRow, readProjection, signKey } from "./map_insides.js";
+import { awaited, pickRow, readProjection, signKey } from "./map_insides.js";
 import { ease, sweeps } from "./map_moves.js";
 import { NARROW, Scene, number, percent } from "./map_scene.js";
 import { matrix, oneRow, rowOf, valueAt } from "./map_trace.js";
@@ -91,11 +91,7 @@ export function joinScene(where, place, width, room, { asked, live }) {
   });
   if (keys.length * 25 < room - 50) signKey(scene, 4, room - 10);
   if (found) weightsOf();
-  else {
-    const says = live ? "The kernel is sending W_O …" : "W_O stays with the kernel: run the cell, then press again.";
-    scene.paint((p) => p.box(x, top, wide, high, { edge: p.theme.edge, dash: [5, 4] }));
-    scene.label(says, x + wide / 2, top + high / 2, { size: 14, align: "center", color: "muted", most: wide - 12 });
-  }
+  else awaited(scene, live, x, top, wide, high);
   lines.forEach(([words, one], i) => {
     const y = bottom + pitch * i;
     const style = { size: 13, align: "right", weight: i === 2 || i === 4 ? 650 : 400 };
@@ -128,12 +124,10 @@ export function joinScene(where, place, width, room, { asked, live }) {
   return scene;
 
   function takenWith(p) {
-    const title = fitting([`weights: the row of ${token} in each head`, `weights of ${token}`, "weights"], wide, 13);
-    p.text(title, x, 11, { color: p.theme.muted });
+    p.text(narrow ? "weights" : `weights: the row of ${token} in each head`, x, 11, { color: p.theme.muted });
     heads.forEach(({ weights, off }, h) => {
-      const [y, deep] = own(h);
-      const { most } = weights;
-      p.matrix(matrix(rowOf(weights, row), 1, weights.cols, { most, weights: true, off }), x, y, wide, deep);
+      const one = matrix(rowOf(weights, row), 1, weights.cols, { most: weights.most, weights: true, off });
+      p.matrix(one, x, own(h)[0], wide, own(h)[1]);
     });
     const cell = wide / keys.length;
     const style = { size: 12, align: "center", most: cell - 2, color: p.theme.muted };
@@ -152,13 +146,9 @@ export function joinScene(where, place, width, room, { asked, live }) {
     };
     scene.paint(draws);
     const adds = (h, j) => mixtures[h].reduce((sum, value, i) => sum + value * valueAt(weight, h * each + i, j), 0);
-    const near = (value) => Math.round(100 * value);
-    // Whether the numbers add up as they are printed, none of them close to the next one.
-    const exact = (j) => {
-      const all = [...heads.map((_, h) => adds(h, j)), sums.data[j]];
-      const total = all.slice(0, -1).reduce((sum, value) => sum + near(value), 0);
-      return total === near(sums.data[j]) && all.every((value) => Math.abs(100 * value - near(value)) < 0.4);
-    };
+    // Whether the printed numbers add up, and to a total that isn't close to the next one.
+    const printed = (j) => heads.reduce((all, _, h) => all + Math.round(100 * adds(h, j)), 0);
+    const exact = (j) => Math.abs(100 * sums.data[j] - printed(j)) < 0.4;
     const sumOf = (j) => {
       const parts = heads.map((_, h) => number(adds(h, j))).join(" +\u00a0");
       return `${parts.replaceAll("+\u00a0−", "−\u00a0")} ${exact(j) ? "=" : "≈"} ${number(sums.data[j])}`;
@@ -174,13 +164,10 @@ export function joinScene(where, place, width, room, { asked, live }) {
     });
     const cell = wide / weight.cols;
     const column = (p, j) => {
-      for (const [y, deep] of [
-        [top, high],
-        [bottom, 22],
-      ])
-        p.frame(x + j * cell - 1, y - 1, cell + 2, deep + 2, p.theme.query);
-      const options = [`head by head: ${sumOf(j)}`, sumOf(j), `all heads: ${number(sums.data[j])}`];
-      const told = options.map((words) => wrapped(words, width - left, 14.5));
+      p.frame(x + j * cell - 1, top - 1, cell + 2, high + 2, p.theme.query);
+      p.frame(x + j * cell - 1, bottom - 1, cell + 2, 24, p.theme.query);
+      const short = `all heads: ${number(sums.data[j])}`;
+      const told = [`head by head: ${sumOf(j)}`, sumOf(j), short].map((one) => wrapped(one, width - left, 14.5));
       const words = told.find(({ length }) => length <= (narrow ? 2 : 1)) || told[2];
       const half = 0.57 * Math.max(...words.map((one) => textWidth(one, 13)));
       const middle = clamp(x + (j + 0.5) * cell, (2 * half < wide ? x : left) + half, width - half);

@@ -16,11 +16,7 @@ import { clamp, fitting, textWidth, uncapped } from "./text.js";
 
 const WORDS = {
   "self-attention": ["every token attends to every token", "attends to every token", "to every token"],
-  "masked-self-attention": [
-    "attends to itself and earlier tokens",
-    "to itself and earlier tokens",
-    "to earlier tokens",
-  ],
+  "masked-self-attention": ["attends to itself and earlier tokens", "to itself and earlier ones", "to earlier tokens"],
   "cross-attention": ["attends to the encoder’s output", "to the encoder’s output", "to the memory"],
 };
 // What a sublayer does, in as many words as there is room for.

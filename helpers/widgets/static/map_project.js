@@ -1,6 +1,6 @@
 // The map, a head's projection: one row of what it reads, times its matrix, is a query, key or value.
 
-import { pickRow, readProjection } from "./map_insides.js";
+import { awaited, pickRow, readProjection } from "./map_insides.js";
 import { ease, sweeps } from "./map_moves.js";
 import { Scene, number } from "./map_scene.js";
 import { oneRow, rowOf, valueAt } from "./map_trace.js";
@@ -63,13 +63,7 @@ export function projectScene(where, place, width, room, { asked, live }) {
     scene.top([x, top, each, high], (p) => p.frame(x - 1, top - 1, each + 2, bottom - top + 24));
     scene.paint((p) => p.frame(left - 1, top - 1, 50, high + 2));
     scene.label(dot, x + each + 6, bottom - 9, { size: 13, weight: 650 });
-  } else {
-    const says = live
-      ? "The kernel is sending the matrix …"
-      : "The matrix stays with the kernel: run the cell, then press again.";
-    scene.paint((p) => p.box(x, top, wide, high, { edge: p.theme.edge, dash: [5, 4] }));
-    scene.label(says, x + wide / 2, top + high / 2, { size: 14, align: "center", color: "muted", most: wide - 12 });
-  }
+  } else awaited(scene, live, x, top, wide, high);
   lines.forEach(([words, one], i) => {
     const last = i === lines.length - 1;
     const y = bottom + 30 * i + (last ? clocks : 0);
