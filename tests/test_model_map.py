@@ -662,7 +662,8 @@ def test_a_wrong_word_in_the_reference_costs_what_training_would_charge(translat
     assert ours[1][3] == (logits[1] >= logits[1, ids[2]]).sum() > 10
     asks = "“purple” costs most: .* The model expected “black” .95%.[.]$"
     assert re.search(asks, model_map(view.trace, tour=["loss"])._tour[0]["text"])
-    told = [step["text"] for step in model_map(view.trace, tour=["gradient", "training"])._tour]
+    tour = model_map(view.trace, tour=["gradient", "training"])._tour
+    told = [step["text"] for step in tour]
     assert "−1.00 at “purple”, so a step raises its logit, and +0.95 at “black”" in told[0]
     before, after = map(float, re.search(r"from ([\d.]+) to ([\d.]+)\.", told[1]).groups())
     assert before == round(exact.mean().item(), 2) > after
@@ -674,6 +675,7 @@ def test_a_wrong_word_in_the_reference_costs_what_training_would_charge(translat
         assert abs(numpy.mean(losses) - loss) < (0.2 if steps > 1 else 0.006)
         shown = view._inside.get("untrained")
         assert numpy.allclose(shown, exact, atol=2e-4) if steps else shown is None
+        assert steps != 1 or numpy.allclose(tour[1]["back"][:-1], losses, atol=2e-4)
     view.steps = 8
     view.sentence = "Un chat noir dort."
     # What the model itself wrote is scored then, whatever the copy writes.
@@ -682,6 +684,10 @@ def test_a_wrong_word_in_the_reference_costs_what_training_would_charge(translat
         assert (list(view.trace.written) == own) == (view.reference == "")
     assert view.trace.network is not translator.model
     assert "purple" in " ".join(view._inside["own"])
+    view.reference = "A cat."
+    view.steps = 9  # a copy says what it was trained on
+    taught = [[SENTENCE, "A purple dog runs.", 8], ["Un chat noir dort.", "A cat.", 1]]
+    assert view._inside["taught"] == taught
     view.steps = 0
     view.sentence, view.reference = SENTENCE, "A purple dog runs."
     assert view.trace.network is translator.model

@@ -58,5 +58,7 @@ def one_step(trace) -> dict:
     """Tell what one step of gradient descent on a `trace`, with a copy of its model, does."""
     networks = trace.network, stepped(trace, trace.network)
     with torch.no_grad():
-        before, after = (losses_of(trace, network).mean().item() for network in networks)
-    return {"rate": RATE, "before": f"{before:.2f}", "after": f"{after:.2f}"}
+        before, after = (losses_of(trace, network) for network in networks)
+    costs = [round(one, 4) for one in [*after.tolist(), after.mean().item()]]
+    before = f"{before.mean():.2f}"
+    return {"rate": RATE, "before": before, "after": f"{costs[-1]:.2f}", "back": costs}

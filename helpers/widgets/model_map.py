@@ -5,6 +5,7 @@ The drawing is done in the browser (`static/map_*.js`); Python holds the numbers
 
 import copy
 import functools
+from collections import Counter
 from contextlib import ExitStack
 
 import anywidget
@@ -105,7 +106,7 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
                 f'translator.trace("Un chien noir."); got {type(trace).__name__}.'
             )
         self.trace, self._first, self._untrained, self._of_tour = trace, trace, trace, tour
-        self._path = [trace]
+        self._path, self._taught = [trace], Counter()
         self.recurrent = isinstance(trace, RecurrentTrace)
         problem = problem_with(trace)
         pack = pack_recurrent if self.recurrent else pack_trace
@@ -159,6 +160,8 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
             network = self.trace.network
         else:  # from the model itself
             network, more = self._untrained.network, change.new
+            self._taught = Counter()
+        self._taught[self.sentence or _text_of(self.trace), self.reference] += more
         for _ in range(more):
             network = stepped(self.trace, network)
         vars(self).pop("_double", None)
@@ -264,6 +267,7 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
             if self.steps:
                 lost = losses_of(trace, self._untrained.network)
                 inside["untrained"] = [round(one, 4) for one in lost.tolist()]
+                inside["taught"] = [[*pair, n] for pair, n in self._taught.items() if n]
                 if not self.reference:  # what the copy itself writes
                     inside["own"] = readable(self._first.again(_text_of(trace)).written)
             self._inside = inside

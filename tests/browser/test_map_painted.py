@@ -1014,7 +1014,7 @@ def test_in_jupyterlab_a_heads_matrix_and_a_scores_parts_are_sent_when_asked_for
     open_(page, "^layer 1, self-attention: ")  # what wrote that part, and back
     expect_at(page, "Encoder layer 1", "Layer")
     expect(page.locator(".mm-words")).to_contain_text(
-        re.compile("(adds|takes) .* by which the score .* Framed: ")
+        re.compile("(adds|takes) .* by which .* leads .*√64, is .* and .* Framed: ")
     )
     page.get_by_role("button", name="‹ Why this weight?").click()
     expect_at(page, "Why not “court”?")
@@ -1060,6 +1060,7 @@ def test_in_jupyterlab_a_wrong_word_in_the_reference_costs(open_notebook):
     enter(field, "")
     expect(words).to_contain_text("Without a reference, the model’s own is scored.")
     expect(field).to_have_value("A black dog runs through the snow with a stick.")
+    expect(step).to_be_hidden()  # what the model wrote itself teaches it nothing
     enter(field, "A purple dog runs.")
     costs = re.compile("^“purple” costs −ln.* the most of all rows.*Fed “purple”")
     expect(words).to_contain_text(costs)
@@ -1079,7 +1080,8 @@ def test_in_jupyterlab_a_wrong_word_in_the_reference_costs(open_notebook):
     for row in losses.all():  # the whole chart is in view, and so is what changes the reference
         box = row.bounding_box()
         assert frame["y"] <= box["y"] < box["y"] + box["height"] <= frame["y"] + frame["height"]
-    field_box, foot = field.bounding_box(), page.locator(".mm-foot").bounding_box()
+    field_box, foot = field.bounding_box(), words.bounding_box()
+    assert frame["y"] + frame["height"] <= field_box["y"]
     assert field_box["y"] + field_box["height"] <= foot["y"]
     page.get_by_role("button", name=re.compile("^The loss of row 2, “purple”")).press("Enter")
     expect(words).to_contain_text("This row is scored on the reference: “purple” costs")

@@ -8,7 +8,7 @@ import { looksEnglish } from "../../helpers/widgets/static/map_language.js";
 import { along } from "../../helpers/widgets/static/map_moves.js";
 import { clearest, clearestHead, purposeOf, sayPurpose } from "../../helpers/widgets/static/map_purpose.js";
 import { lightsUp } from "../../helpers/widgets/static/map_network.js";
-import { sayWhy, splitOf } from "../../helpers/widgets/static/map_why.js";
+import { sayWhat, sayWhy, splitOf } from "../../helpers/widgets/static/map_why.js";
 import { brief, percent } from "../../helpers/widgets/static/map_scene.js";
 import { memoryNames } from "../../helpers/widgets/static/map_named.js";
 import { namePlaces } from "../../helpers/widgets/static/map_rows.js";
@@ -54,11 +54,14 @@ test("why a weight is what it is stays true where parts cancel", () => {
   const cells = { ...none(["token", "position"]), pairs: [[1.302, -0.618], [-0.414, 1.257]] };
   const tokens = ["“la”", "“avec”", "“<eos>”"];
   const two = splitOf(cells, undefined, tokens);
-  assert.match(sayWhy({ ...two, above: 3 }), /^The lead of 3.00 over an average key is spread over many parts: the token “avec” \(0.89\) adds most.$/);
+  assert.match(sayWhy({ ...two, above: 3 }), /^The lead of 3.00 over an average key has many sources: token 0.89, position 0.64.$/);
   assert.equal(sayWhy(two, tokens[2]), "The token “avec” (0.89) adds most to the lead of 1.53 over “<eos>”.");
   assert.equal(sayWhy(splitOf(cells, undefined, tokens, "query")), "The position of “la” (0.84) adds most to the lead of 1.53 over an average key.");
   const equal = splitOf({ ...none(["token", "position", "1.ff"]), pairs: Array(3).fill([0.5, 0.5, 0.5]) }, undefined, ["“a”", "“b”"]);
   assert.equal(sayWhy(equal), "The token “b” (1.50) and the position of “b” (1.50) add most to the lead of 4.50 over an average key.");
+  const hardly = splitOf({ ...none(["token", "position", "1.ff", "2.ff"]), pairs: [[1, 0.1, 1, 1], ...Array(3).fill([0, 0, 0, 0])] });
+  assert.equal(sayWhat({ ...hardly, told: [hardly.key[1]] }, "“bâton”"), " What “bâton” is counts, not its position (0.10).");
+  assert.equal(sayWhat(equal, "“b”"), ""); // a third of it is its position’s
   const cross = splitOf({ ...none(["token", "10.self.2", "10.cross.b"], 2), keys: ["12.3", "12.ff"], pairs: [[0, 1], [2, 0], [0, 0]] }, ["decoder", "encoder"]);
   assert.deepEqual(cross.query.map(({ name, sum }) => [name, sum]), [["token", 1], ["layer 10, self-attention", 2], ["layer 10, cross-attention", 0]]);
   assert.deepEqual(cross.key.map(({ words }) => words), ["encoder layer 12’s self-attention in the key", "encoder layer 12’s feed-forward in the key"]);

@@ -1,19 +1,20 @@
 // The map, first depth, where the model answers: the likeliest next tokens, or the likeliest classes.
 
+import { path } from "./map_paint.js";
 import { NARROW, brief, number, percent } from "./map_scene.js";
 import { likeliest } from "./map_trace.js";
 import { clamp, fitting, marksIn, shorten, spelt, textWidth } from "./text.js";
 
 // The line of words above a stack.
 const ABOVE = 22;
-const LOSS = ["loss: −ln p of the reference’s token", "−ln p(reference’s token)", "loss, −ln p"];
-const HEADINGS = { gradient: ["gradient at the reference’s logit: p − 1", "gradient: p − 1"], tokens: ["scored on"] };
+const LOSS = ["loss: −ln p of the token scored on", "−ln p(token scored on)", "loss, −ln p"];
+const HEADINGS = { gradient: ["gradient at this token’s logit: p − 1", "gradient: p − 1"], tokens: ["scored on"] };
 const MEAN = ["mean of all rows = loss", "mean = loss", "mean"];
 
 // `rows` are computed; the vector of `row` is the one that answers.
 export function answer(scene, model, stack, m, rows, row) {
   const losses = model.scored;
-  const shows = m.chips && model.shows === "tokens" ? "loss" : model.shows;
+  const { shows } = model;
   const last = stack.blocks.length - 1;
   const { top } = stack.blocks[last];
   const x = stack.blocks[last].x + 2;
@@ -31,19 +32,20 @@ export function answer(scene, model, stack, m, rows, row) {
   if (low > top) scene.slot = [left - 2, top, width + 4];
   const first = clamp(y0 - pitch * 0.6, low, Math.max(low, top + height - found.length * pitch));
   // Losses have rows as high as their words, and so begin higher up, below the memory; the last is the mean's.
-  const line = losses && !m.chips ? Math.max(m.pitch, 16) : m.pitch;
+  const line = losses ? Math.max(m.pitch, stack.n > 24 ? 13 : 16) : m.pitch;
   const lossTop = line > m.pitch ? Math.max(model.encoder.bottom + 42, top + height - stack.n * line) : top;
-  const lossY = (r) => lossTop + (r + 0.5) * line + (r < stack.n ? 0 : Math.max(0, 12 - line));
-  const deep = losses
-    ? lossY(stack.n) + Math.max(line, 12) / 2 + 16 - lossTop
-    : Math.max(height, first + found.length * pitch - top);
+  const lossY = (r) => lossTop + (r + 0.5) * line;
+  const deep = losses ? lossY(stack.n) + line / 2 + 16 - lossTop : Math.max(height, first + found.length * pitch - top);
   const classes = stack.name === "encoder";
   const hot = ["next token at temperature", "next token, T =", "next, T ="];
   const next =
     model.shown === 1 || scene.slot ? ["next token"] : hot.map((words) => `${words} ${model.shown.toFixed(1)}`);
   const [from, align, room] = width < 100 ? [right, "right", right - x] : [left, "left", width];
   const lost = losses && lossesOf(model);
-  const mean = lost && m.narrow ? ["loss, the mean: ", "loss: "].map((one) => one + number(lost.mean)) : [];
+  const mean =
+    lost && m.narrow
+      ? ["loss, the mean: ", "loss: "].map((one) => one + number(model.trained?.at(-1) ?? lost.mean))
+      : [];
   const heading = classes ? "class" : fitting(losses ? HEADINGS[shows] || [...mean, ...LOSS] : next, room / 1.1);
   scene.label(heading, from, lossTop - 11, { size: 13, weight: 600, align });
   if (losses && shows === "tokens") scene.note("likeliest", right, lossTop - 11, "right");
@@ -54,9 +56,9 @@ export function answer(scene, model, stack, m, rows, row) {
     p.strips(stack.output, x, top, strip, m.pitch, { rows });
     p.box(x - 2, y0 - m.pitch / 2, strip + 4, m.pitch, { edge: p.theme.query, line: 2, radius: 3 });
     if (losses) {
-      for (let r = 0; r < stack.n && !m.chips; r++)
+      for (let r = 0; r < stack.n; r++)
         p.ribbon(x + strip + 3, stack.y(r, last), left - 3, lossY(r), 1.5, r === row ? p.theme.query : p.theme.lane, 1);
-      return (shows === "tokens" ? choices : lossRows)(p, lost, lossY, line, left, width, model, m.chips);
+      return (shows === "tokens" ? choices : lossRows)(p, lost, lossY, line, left, width, model);
     }
     found.forEach(({ share }, i) => {
       const y = first + (i + 0.5) * pitch;
@@ -91,23 +93,14 @@ export function answer(scene, model, stack, m, rows, row) {
   const own = [[x - 4, y0 - m.pitch / 2 - 1, strip + 7, m.pitch + 2], said];
   for (const rect of classes ? own : [scene.output]) scene.part(["output", "decoding"], ...rect);
   scene.part(stack.name, x - 4, top - 4, strip + 8, height + 8);
-  const under = stack.bottom + Math.max(m.under, 34);
-  const chip = (r) => m.chips.rects[r].map((at, i) => at + (i === 1 ? under : 0));
-  const bar = (r) => [left, lossY(r) - line / 2, width, line];
-  scene.lossRows = (r) => (m.chips && r < stack.n ? [bar(r), chip(r)] : [bar(r)]);
+  scene.lossRow = (r) => [left, lossY(r) - line / 2, width, line];
   for (const [r, token] of (losses ? model.written : []).entries()) {
-    const rect = scene.lossRows(r).pop();
-    const [x0, y1] = [rect[0] + 4, rect[1] + rect[3] / 2 + 0.5];
-    const size = m.chips ? 13 : clamp(line, 9, 13);
-    scene.label(spelt(token), x0, y1, { size, weight: r === row ? 650 : 400, most: width - 42 });
-    if (m.chips) chipOf(scene, lost.found[r], rect, lost, shows === "gradient", r === row);
+    const rect = scene.lossRow(r);
+    const style = { size: clamp(line, 9, 13), weight: r === row ? 650 : 400, most: width - 42 };
+    scene.label(spelt(token), left + 4, lossY(r) + 0.5, style);
     const name = `The loss of row ${r + 1}, “${token}”: open its distribution`;
     const tip = [lost.found[r][shows === "gradient" ? "pushes" : "says"], "click to see its distribution"];
     scene.button(rect, name, { go: "decoder/output", row: r }, tip);
-  }
-  if (m.chips) {
-    scene.height = under + m.chips.height;
-    for (const part of ["loss", "output"]) scene.part(part, 0, under - 2, m.width, m.chips.height);
   }
   const { token, share } = chosen;
   const what = classes ? "Class" : "Next token";
@@ -142,35 +135,11 @@ export function lossesOf({ written, candidates, drawn, untrained }) {
 }
 
 // The losses from their heading on, or down to the row that the words tell of.
-export function toldRow({ tour, stop, trace, scene, current, frame }) {
-  if (!trace.scored || !scene.lossRows || tour[stop]?.back) return null;
-  const [[x, y, wide, high]] = scene.lossRows(current);
+export function toldRow({ trace, scene, current, frame }) {
+  if (!trace.scored || !scene.lossRow) return null;
+  const [x, y, wide, high] = scene.lossRow(current);
   const from = Math.max(scene.parts.loss[0][1] - 20, y + high - frame.clientHeight);
   return [[x, from, wide, frame.clientHeight]];
-}
-
-// Rows too close for names have them below the stack, in lines like the sentence itself.
-export function chipsOf({ written }, width) {
-  let [x, y] = [0, 0];
-  const rects = written.map((token) => {
-    const wide = 1.1 * textWidth(spelt(token), 13) + 54;
-    if (x + wide > width) [x, y] = [0, y + 26];
-    x += wide + 4;
-    return [x - wide - 4, y, wide, 24];
-  });
-  return { rects, height: y + 32 };
-}
-
-// The darker its ground, the more a token costs.
-function chipOf(scene, { loss, share, rank }, [x, y, wide, high], { most, found }, pushes, told) {
-  scene.paint((p) => {
-    p.box(x, y, wide, high, { fill: p.theme.masked, radius: 4 });
-    p.context.globalAlpha = 0.5 * (pushes ? 1 - share : loss / found[most].loss);
-    p.box(x, y, wide, high, { fill: p.theme[pushes ? "value" : rank > 1 ? "key" : "query"], radius: 4 });
-    p.context.globalAlpha = 1;
-    p.text(number(pushes ? share - 1 : loss), x + wide - 5, y + 12.5, { size: 12, align: "right" });
-    if (told) p.frame(x + 1, y + 1, wide - 2, high - 2, p.theme.query, 2);
-  });
 }
 
 // What the model itself would write in each row, whatever it reads.
@@ -183,7 +152,7 @@ function choices(p, { found }, y, _, x, width) {
 
 // One scale for every reference, so that a wrong word is seen to cost more; a mark where a model stands
 // that knows nothing: it gives each token the same p. Or how far each logit is pushed.
-function lossRows(p, { found, mean, before, most: told }, y, pitch, x, width, { vocabulary, shows, trained }, chips) {
+function lossRows(p, { found, mean, before, most: told }, y, pitch, x, width, { vocabulary, shows, trained }) {
   const pushes = shows === "gradient";
   const blind = pushes || !vocabulary ? 0 : Math.log(vocabulary);
   const most = pushes ? 1 : Math.max(blind ? 1.1 * blind : 12, ...found.flatMap((one) => [one.loss, one.before || 0]));
@@ -192,10 +161,10 @@ function lossRows(p, { found, mean, before, most: told }, y, pitch, x, width, { 
   const high = clamp(pitch - 4, Math.min(6, pitch - 1), 18);
   // In the end the mean, or the logit that falls in the row of which the tour tells.
   const { rival, most: falls } = found[told];
-  const [ends, end] = pushes
-    ? [[rival], { share: 1 - falls, formula: `+${number(falls)}` }]
-    : [MEAN, { loss: mean, formula: number(mean) + (trained ? ` → ${trained}` : ""), before }];
-  [...found, end].forEach(({ token = "", loss, share, rank, formula, before }, row) => {
+  const [ends, end] = pushes ? [[rival], { share: 1 - falls }] : [MEAN, { loss: mean, before }];
+  const rows = [...found, end];
+  const steps = (one, row) => ({ ...one, before: one.loss, loss: trained[row] }); // the one that the tour tells of
+  (trained ? rows.map(steps) : rows).forEach(({ token = "", loss, share, rank, formula, before }, row) => {
     const last = row === found.length;
     const weight = last ? 650 : 400;
     const long = at(pushes ? 1 - share : loss);
@@ -210,19 +179,24 @@ function lossRows(p, { found, mean, before, most: told }, y, pitch, x, width, { 
       p.box(x, y(row) + high / 2 - 1, Math.max(1, at(before)), 2, { fill: p.theme.ink, radius: 0 });
     if (blind) p.box(x + at(blind) - 0.5, y(row) + high / 2, 1, pitch - high, { fill: p.theme.muted, radius: 0 });
     const free = width < 150 ? 0 : width - Math.max(textWidth(spelt(token), size) + 14, long + 6, at(before || 0) + 6);
-    const all = pushes ? [`p − 1 = ${number(share - 1)}`, number(share - 1)] : [formula, number(loss)];
-    const said = last ? formula : fitting(all, free, size);
+    const now = pushes && last ? `+${number(falls)}` : number(pushes ? share - 1 : loss);
+    const full = trained ? `${number(before)} → ${now}` : pushes ? `p${last ? "" : " − 1"} = ${now}` : formula || now;
+    const said = fitting([full, now], last ? width - 20 - 1.1 * textWidth(ends.at(-1), size) : free, size);
     if (last) p.text(fitting(ends, (width - 20) / 1.1 - textWidth(said, size)), x + 4, y(row) + 0.5, { size, weight });
-    if (last || !chips) p.text(said, x + width - 3, y(row) + 0.5, { size, weight, align: "right" });
+    p.text(said, x + width - 3, y(row) + 0.5, { size, weight, align: "right" });
+    // It belongs to that row.
+    const edge = x + width;
+    const way = path(edge, y(told), edge + 4, y(told), edge + 4, y(row), edge, y(row));
+    if (last && pushes) p.line(way, { color: p.theme.key, width: 1.5 });
     // The number of which the tour tells.
     if (last && shows === "loss") p.frame(x - 1, y(row) - high / 2 - 1, width + 2, high + 2, p.theme.value);
   });
   const [below, small] = [y(found.length) + pitch / 2 + 9, { size: 12, color: p.theme.muted }];
   p.text("0", x, below, small);
-  const top = pushes ? "1" : `${most.toFixed(0)} nats`;
+  const top = pushes ? "±1" : `${most.toFixed(0)} nats`;
   if (!blind) return p.text(top, x + width, below, { ...small, align: "right" });
-  const landmark = `log V = ${blind.toFixed(1)}`;
-  const words = fitting([`${landmark} nats, a blind guess`, `${landmark} nats`, landmark, "log V"], at(blind) - 12);
+  const landmark = `ln V = ${blind.toFixed(1)}`;
+  const words = fitting([`${landmark} nats, a blind guess`, `${landmark} nats`, landmark, "ln V"], at(blind) - 12);
   p.text(words, x + at(blind) + 3, below, { ...small, align: "right" });
 }
 
@@ -241,9 +215,9 @@ export function keyOf(model, width) {
     18,
     (p, x, y) => p.straight(x + 2, y, x + 16, y, { color: p.theme[colour], width, alpha }),
   ];
-  const losses = model.scored && { query: "the likeliest token", key: "another one", value: "their mean" };
+  const losses = model.scored && { query: "the likeliest token", key: "another was likelier", value: "their mean" };
   const told = {
-    tokens: { key: "not the reference’s token" },
+    tokens: { key: "not the token scored on" },
     gradient: { value: "a step raises this logit", key: "or lowers it" },
   };
   const bars = told[model.shows] || losses || {};

@@ -39,7 +39,8 @@ export class Bars {
     this.attempt = make("button", { type: "button", onclick: () => view.score(this.attempt.value) });
     const train = (words, to) => make("button", { type: "button", onclick: () => view.train(to()) }, words);
     this.steps = [train("Take a training step", () => view.model.get("steps") + 1), train("Start again", () => 0)];
-    this.refer.prepend("Reference");
+    this.whose = make("span", {});
+    this.refer.prepend(this.whose);
     this.refer.append(...this.steps, this.attempt);
     this.without = withoutOf(view);
     const { turn } = this.without;
@@ -75,7 +76,7 @@ export class Bars {
     const { strip } = this.without;
     this.words = make("div", { class: "mm-words" }, make("span"), strip, this.undo);
     this.tour = make("div", { class: "mm-tour", role: "group", "aria-label": "Tour" });
-    this.foot = make("div", { class: "mm-foot" }, this.tour, player, this.words);
+    this.foot = make("div", { class: "mm-foot" }, this.refer, this.tour, player, this.words);
   }
 
   toggleHere() {
@@ -142,7 +143,9 @@ export class Bars {
       Object.assign(this.attempt, same ? wrongWord(this.wanted.value) : back);
     }
     this.referred = trace;
-    this.steps.forEach((one, i) => (one.hidden = i ? !trace.untrained : !trace.trains));
+    this.whose.textContent = trace.unreferred ? "The model’s own" : "Reference";
+    // A copy learns from a reference, not from what the model itself would write.
+    this.steps.forEach((one, i) => (one.hidden = i ? !trace.untrained : !trace.trains || trace.unreferred));
     this.attempt.hidden ||= Boolean(trace.untrained); // the way back needs the room
     this.badge.hidden = !here || Boolean(place) || this.view.stop >= 0;
     const [words, name] = model.get("everything")

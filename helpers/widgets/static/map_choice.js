@@ -32,7 +32,7 @@ export const choosing = {
     this.read();
     this.measured = this.before = this.came = null;
     if (!this.place) this.sought = null; // an open place stays where it was scrolled to
-    this.bars.left = -1;
+    if (!this.choosing) this.bars.left = -1; // of the same sentence the tour goes on
     const sentence = this.model.get("sentence");
     if (this.choosing || this.trace.drawnAt) return this.goesOn();
     this.lost = null;
@@ -124,7 +124,7 @@ export const choosing = {
   // A copy of the model learns from this pair, or is given up.
   train(steps) {
     this.lost = null;
-    this.rewrite({ steps }, steps ? "A copy of the model takes a step …" : "The model is scoring it …");
+    this.rewrite({ steps, stop: -1 }, steps ? "A copy of the model takes a step …" : "The model is scoring it …");
   },
   rewrite(changes, says = "The model goes on from there …") {
     this.pause();
@@ -145,7 +145,12 @@ export const choosing = {
     const { found, mean, before } = lossesOf(this.trace);
     const changes = found.map((one) => Math.abs(one.before - one.loss));
     const steps = this.model.get("steps");
-    const after = `After ${steps === 1 ? "one step" : `${steps} steps`}, the copy`;
+    const { taught } = this.trace;
+    const [[source, reference], more] = taught;
+    const only = !more && source === this.model.get("sentence") && reference === this.model.get("reference");
+    const each = taught.map(([, words, n]) => `${more ? `${n} ` : ""}on ${quoted(shorten(words, 30))}`);
+    const on = only ? "" : ` (${each.join(", ")})`;
+    const after = `After ${steps === 1 ? "one step" : `${steps} steps`}${on}, the copy`;
     if (this.place) {
       const { token, share, loss, before: was } = found[this.current];
       return `${after} gives “${token}” ${percent(share)}, while the model itself gives it ${percent(Math.exp(-was))} (outlined). So this row costs ${number(loss)} nats instead of ${number(was)}, and the mean of all rows, the loss, is ${number(mean)} instead of ${number(before)}.`;
@@ -153,10 +158,11 @@ export const choosing = {
     const { token, ...most } = found[changes.indexOf(Math.max(...changes))];
     const { own, written } = this.trace;
     const loss = `loss ${own ? "on what the model itself wrote" : "here"} is ${number(mean)}`;
-    const asks = this.bars.ask.hidden ? "" : " Has the copy learned only this sentence? Type another one above.";
+    const free = only && !this.bars.ask.hidden;
+    const asks = free ? " Has the copy learned only this sentence? Type another one above." : "";
     const [copy, model] = [own || [], written].map(sentenceOf);
     const then = own
-      ? ` By itself the copy ${copy === model ? "still writes the same." : `now writes “${copy}”`}`
+      ? ` By itself the copy ${copy === model ? "still writes the same." : `now writes “${copy}”`} To train on this sentence, type its reference.`
       : asks;
     return `${after}’s ${loss}, while the model’s own is ${number(before)} (thin lines). “${token}” changed most, from ${number(most.before)} to ${number(most.loss)}.${then}`;
   },
@@ -170,7 +176,8 @@ export const choosing = {
     const was = this.lost || { found, mean };
     const [now, before] = [number(mean), number(was.mean)];
     const change = now === before ? "" : `, ${mean > was.mean ? "up" : "down"} from ${before}`;
-    const own = !this.scores || this.model.get("reference") ? "" : "Without a reference, the model’s own is scored. ";
+    const refer = "Without a reference, the model’s own is scored. Type one to train on it. ";
+    const own = this.trace.unreferred ? refer : "";
     // The same token in the row after another wrong word: what has changed is what the decoder was fed.
     const fed = found.findIndex(({ rank, token }, row) => rank > 1 && token !== was.found[row]?.token);
     const [wrong, next, once] = [found[fed], fed < 0 ? null : found[fed + 1], was.found[fed + 1]];

@@ -223,7 +223,7 @@ export function outputScene(model, where, width, room, row, dials) {
   scene.hint = classes
     ? `The class token’s vector alone decides. The other vectors of the last layer aren’t used. ${model.aim}`
     : model.scored
-      ? `This row is scored on the reference: ${lossesOf(model).found[row].says}.${ring ? " Press another token to score that instead." : ""}`
+      ? `This row is scored on the ${model.unreferred ? "model’s own translation" : "reference"}: ${lossesOf(model).found[row].says}.${ring ? " Press another token to score that instead." : ""}`
       : `${hot ? `At temperature ${dials.temperature.toFixed(1)}, ${rest}.` : `The ten likeliest tokens after “${stack.tokens[row]}”.`}${cut} ${ring ? "Press another one, and the model goes on from that instead." : model.kind === "GPT" ? "What is drawn becomes the next input." : "What is written next becomes the decoder’s next input."} ${said(found.map((one) => one.token))}`;
   return scene;
 }

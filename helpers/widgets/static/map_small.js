@@ -26,8 +26,7 @@ export function smallOf(view) {
   const show = (width) => {
     const { trace, current, query, rows } = view;
     // Where losses are, the picture takes the room.
-    const losses = trace.scored && !view.tour[view.stop]?.back;
-    small.hidden = width >= NARROW || !whole || Boolean(view.place) || losses;
+    small.hidden = width >= NARROW || !whole || Boolean(view.place) || trace.scored;
     if (small.hidden) return 0;
     const height = HIGH[trace.stacks.length - 1];
     const scene = sceneOf(trace, "", WIDE, rows, { current, query, height, small: true });

@@ -58,10 +58,10 @@ class MapView {
     this.below = belowOf(this);
     this.small = smallOf(this);
     this.live = make("div", { class: "mm-hidden", role: "status", "aria-live": "polite" });
-    const { head, foot, dials, refer } = this.bars;
+    const { head, foot, dials } = this.bars;
     this.stage.slot.append(dials);
     this.root = make("div", { class: "mm", role: "group", "aria-label": "Map of the model" });
-    this.root.append(head, this.small.small, this.frame, this.below.below, refer, foot, this.live);
+    this.root.append(head, this.small.small, this.frame, this.below.below, foot, this.live);
     el.append(this.root);
     this.redraw = eachFrame(() => this.draw());
     this.root.addEventListener("keydown", (event) => this.onKey(event));
@@ -313,6 +313,7 @@ class MapView {
     Object.assign(trace, { shows: losses, trained: back });
     trace.leaves = this.leaves;
     this.scores = ours && trace.scored && model.get("_asks") && Boolean(model.send);
+    trace.unreferred = this.scores && !model.get("reference");
     const high = window.innerHeight - (this.scores ? (width < NARROW ? 90 : 44) : 0);
     const free = high - (width >= NARROW ? 290 : trace.encoder && trace.decoder ? 414 : 442);
     const even = rows ? Math.max(high - 366, Math.min(410, free)) : high - 340;

@@ -1,6 +1,6 @@
 // The map, first depth: the whole model, from the source's tokens to the next one.
 
-import { answer, chipsOf, keyOf } from "./map_answer.js";
+import { answer, keyOf } from "./map_answer.js";
 import { FINGER, NARROW, SLIM, Scene } from "./map_scene.js";
 import { tiles } from "./map_tiles.js";
 import { wholeBeats } from "./map_flow.js";
@@ -38,11 +38,9 @@ function measures(model, width, room, spare, small) {
   const least = width < SLIM && coarse ? FINGER : named >= LEAST && !model.image ? named : 2.5;
   // Of a picture's rows none is pressed by a finger: its patches are.
   const whole = even < 12 ? even : Math.floor(even);
-  const fitted = narrow ? (model.image ? 6 : FINGER) : clamp(whole, least, two ? 26 : 46);
+  const pitch = narrow ? (model.image ? 6 : FINGER) : clamp(whole, least, two ? 26 : 46);
   // Several names share a line.
-  const close = !model.image && perLine(fitted) > 1;
-  const chips = close && model.scored && !small ? chipsOf(model, width) : null;
-  const pitch = chips ? Math.max(2.5, fitted - chips.height / rows) : fitted;
+  const close = !model.image && perLine(pitch) > 1;
   const names = Math.max(...model.stacks.map(({ tokens }) => namesWidth(tokens, model.image ? 14 : pitch))) + 8;
   // A decoder's row says what it reads and what it writes, where there is room: "a → stick".
   const both = two && width >= 860 && !close;
@@ -74,7 +72,7 @@ function measures(model, width, room, spare, small) {
     : strip + (width < 760 ? 14 : 110);
   const layers = Math.max(...model.stacks.map((one) => one.layers.length));
   const module = narrow ? width - left : (width - left - right) / layers;
-  return { narrow, close, width, pitch, label, strip, vectors, left, module, gap, above, under, key, side, chips };
+  return { narrow, close, width, pitch, label, strip, vectors, left, module, gap, above, under, key, side };
 }
 
 // Where a stack's parts begin: the embedding, every layer, and what comes out.

@@ -3,7 +3,7 @@
 import { inkOn, rgb } from "./colour.js";
 import { colourOf } from "./map_paint.js";
 import { FINGER, NARROW, Scene, brief, number } from "./map_scene.js";
-import { title, valueAt } from "./map_trace.js";
+import { KINDS, title, valueAt } from "./map_trace.js";
 import { clamp, digits, fitting, textWidth, wrapped } from "./text.js";
 
 // "10.2", the second head of layer 10, and its bias "10.b" belong to that layer's self-attention; in
@@ -36,12 +36,16 @@ export function splitOf(described, stacks = ["encoder", "encoder"], tokens = [""
     for (const [j, other] of keys.entries()) {
       const value = pairs[i][j] - mean[i][j];
       above += value;
-      for (const [side, name] of [one, other].map(groupOf).entries())
-        sums[side].set(name, (sums[side].get(name) || 0) + value);
+      for (const [side, name] of [one, other].map(groupOf).entries()) {
+        const [sum, own] = sums[side].get(name) || [0, 0]; // of the difference, and of the score itself
+        sums[side].set(name, [sum + value, own + pairs[i][j]]);
+      }
     }
   sums[1].delete("biases");
   const [query, key] = ["query", "key"].map((side, i) =>
-    Array.from(sums[i], ([name, sum]) => ({ name, sum, side, words: plainly(name, tokens[i], side, stacks[i]) })),
+    Array.from(sums[i], ([name, [sum, own]]) => {
+      return { name, sum, own, side, words: plainly(name, tokens[i], side, stacks[i]) };
+    }),
   );
   const all = [...key, ...query].sort((a, b) => (b.sum - a.sum) * Math.sign(above));
   const ordered = all.filter(({ side }) => side === (asks || all[0].side));
@@ -50,26 +54,51 @@ export function splitOf(described, stacks = ["encoder", "encoder"], tokens = [""
   return { query, key, above, told };
 }
 
-// What is largest, in a plain sentence.
-export function sayWhy({ above, told }, other = "") {
+// What is largest, in a plain sentence; where nothing stands out, what each kind of part adds, and what follows.
+export function sayWhy({ above, told, ...sides }, other = "") {
   const size = number(Math.abs(above));
   const gap = above < 0 ? `gap of ${size} below` : `lead of ${size} over`;
   const parts = told.map(({ words, sum }) => `${words} (${number(sum)})`).join(" and ");
   const verb = told.length > 1 ? "add" : "adds";
   const many = told.every(({ sum }) => Math.abs(3 * sum) < Math.abs(above));
   const lead = `the ${gap} ${other || "an average key"}`;
-  const words = many ? `${lead} is spread over many parts: ${parts} ${verb} most` : `${parts} ${verb} most to ${lead}`;
-  return `${title(words)}.`;
+  if (!many) return `${title(`${parts} ${verb} most to ${lead}`)}.`;
+  const sorted = [...kindsOf(sides[told[0].side])].sort(([, a], [, b]) => Math.abs(b) - Math.abs(a));
+  const each = sorted.map(([kind, sum]) => `${kind} ${number(sum)}`).join(", ");
+  return `${title(lead)} has many sources: ${each}.`;
+}
+
+// What the parts of one side add, all layers taken together.
+function kindsOf(parts) {
+  const kinds = new Map();
+  for (const { name, sum } of parts) {
+    const kind = name.split(", ").pop();
+    kinds.set(kind, (kinds.get(kind) || 0) + sum);
+  }
+  return kinds;
+}
+
+// What follows for the key, if its position adds next to nothing.
+export function sayWhat({ above, told: [{ side }], key }, own) {
+  const where = kindsOf(key).get("position") ?? above;
+  const hardly = side === "key" && Math.abs(where) < above / 10;
+  return hardly ? ` What ${own} is counts, not its position (${number(where)}).` : "";
 }
 
 // What a part that was pressed does, in which difference of two scores, and what is framed where it was written.
-function sayPart({ above, query, key }, side, name, [asks, own, other]) {
-  const { words, sum } = (side === "key" ? key : query).find((one) => one.name === name);
+function sayPart({ above, query, key, size }, side, name, [asks, own, other]) {
+  const { words, sum, own: mine } = (side === "key" ? key : query).find((one) => one.name === name);
   const scores = [own, other || "an average key"];
   const [ahead, behind] = above < 0 ? scores.reverse() : scores;
-  const does = sum * above < 0 ? `takes ${number(Math.abs(sum))} away` : `adds ${number(Math.abs(sum))}`;
+  const lead = `${number(Math.abs(above))} by which ${ahead} leads ${behind}`;
+  const much = number(Math.abs(sum));
+  const does = `${sum * above < 0 ? `takes ${much} from` : `adds ${much} to`} the ${lead}`;
   const framed = side === "query" ? asks : other ? `${own} (blue) and ${other} (orange)` : own;
-  return `${title(words)} ${does}. All parts together make the ${number(Math.abs(above))} by which the score of ${ahead} leads that of ${behind}. Framed: where that was written, for ${framed}.`;
+  const product = side === "key" ? "query · this part of the key" : "this part of the query · key";
+  // As they stand there, one minus the other is what it adds.
+  const theirs = number(Number(mine.toFixed(2)) - Number(sum.toFixed(2)));
+  const made = `${product}, divided by √${size}, is ${number(mine)} for ${own} and ${theirs} for ${other || "an average key"}`;
+  return `${title(words)} ${does}: ${made}. Framed: where that was written, for ${framed}.`;
 }
 
 export function whyScene(where, width, room, { asked, live, side }) {
@@ -88,7 +117,7 @@ export function whyScene(where, width, room, { asked, live, side }) {
   }
   const stacks = [stack.name, where.kind === "cross-attention" ? "encoder" : stack.name];
   const tokens = [`“${stack.tokens[query]}”`, `“${keys[key]}”`, other >= 0 ? `“${keys[other]}”` : ""];
-  const found = splitOf(asked.described, stacks, tokens, side);
+  const found = { ...splitOf(asked.described, stacks, tokens, side), size: head.q.cols };
   const n = keysFor(where).length;
   const average = tokens[2] || "an average key";
   const against = other >= 0 ? average : `average of ${n} ${head.masked ? "allowed " : ""}keys`;
@@ -99,15 +128,18 @@ export function whyScene(where, width, room, { asked, live, side }) {
   const sums = `score ${score} = ${compared} (${against}) ${more}`;
   const slim = width < NARROW;
   const share = valueAt(head.weights, query, key);
-  const weight = fitting([`${pair}: weight ${brief(share)}`, `${pair}: ${brief(share)}`], width / 1.2, 14);
+  const place = `${stack.title} layer ${where.layer + 1}, ${KINDS[where.kind].toLowerCase()}, head ${where.headIndex + 1}`;
+  const weights = [`${pair}: weight ${brief(share)}`, `${pair}: ${brief(share)}`];
+  const weight = fitting([...(slim ? [] : [`${place}. ${weights[0]}`]), ...weights], width / 1.2, 14);
   const beside = !slim && 1.14 * textWidth(weight, 14) + textWidth(sums, 13) + 14 < width;
   scene.heading(weight, beside ? sums : "", 0, 13, width);
   const whole = sayWhy(found, tokens[2]);
+  const what = sayWhat(found, tokens[1]);
   const [ahead, behind] = found.above < 0 ? [average, tokens[1]] : [tokens[1], average];
-  const lead = slim ? `${title(ahead)} leads ${behind} by ${number(Math.abs(found.above))}.` : whole;
+  const lead = slim ? `${title(ahead)} leads ${behind} by ${number(Math.abs(found.above))}.${what}` : whole + what;
   const [size, line] = slim ? [15, 19] : [16, 21];
   const lines = wrapped(lead, (width - 6) / 1.16, size);
-  const task = beside ? [] : wrapped(sums, width / 1.02, 13);
+  const task = [...(slim ? [place.replace("-attention", "")] : []), ...(beside ? [] : wrapped(sums, width / 1.02, 13))];
   task.forEach((words, i) => scene.label(words, 0, 34 + 17 * i, { size: 13, color: "muted" }));
   const from = 42 + 17 * task.length;
   scene.paint((p) => lines.forEach((words, i) => p.text(words, 0, from + line * i, { size, weight: 600 })));
@@ -115,7 +147,7 @@ export function whyScene(where, width, room, { asked, live, side }) {
   // On a phone the bars come before the other keys, so that they are in view.
   if (live && !slim) top = keysOf(scene, where, top - 4, width);
   // Both splits are as long as the lead, so they share a scale.
-  const most = slim ? 5 : (room - top) / 18 - 3;
+  const most = slim ? Infinity : (room - top) / 18 - 3; // a phone scrolls
   const both = { query: ranked(found.query, most), key: ranked(found.key, most) };
   const [{ side: shown }] = found.told;
   const minus = both[shown].shown.some(([, value]) => value < 0);
@@ -216,6 +248,7 @@ function addsUp(scene, { shown, ends }, { found, side, stack, tokens, wrote }, y
     const said = `${name}: ${number(value)}`;
     const says = go && sayPart(found, side, name, tokens);
     if (go) scene.button(rect, said, { go, says, part, rows: wrote }, [said, `click to open ${where}`]);
+    if (name === "biases") scene.spot(rect, said, [said, "learned numbers: no earlier part wrote them"]);
     if (small) scene.spot(rect, said, [`${said}:`, small.join(", ")]);
     if (sum) scene.spot(rect, said, [said, "before rounding, the bars add up exactly"]);
     return rect;
@@ -239,7 +272,7 @@ function keysOf(scene, where, y, width) {
     const share = k < 0 ? 0 : valueAt(head.weights, query, k);
     scene.paint((p) => {
       const [r, g, b] = colourOf(head.weights, share, p.theme);
-      p.box(...rect, { fill: k < 0 ? p.theme.masked : `rgb(${r},${g},${b})`, edge: p.theme.edge, radius: 4 });
+      p.box(...rect, { fill: k < 0 ? p.theme.paper : `rgb(${r},${g},${b})`, edge: p.theme.edge, radius: 4 });
       const color = k < 0 ? p.theme.ink : inkOn([r, g, b]);
       p.text(words, rect[0] + wide / 2, rect[1] + 13, { size: 13, align: "center", color });
       if (k === key || k === other)

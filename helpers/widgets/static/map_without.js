@@ -37,8 +37,8 @@ export function withoutOf(view) {
     make("p", {}, make("span", {}, of), `${start} `, make("mark", {}, changed), ` ${end} `, make("i", {}, more));
   const show = (free) => {
     const { model, trace, place } = view;
-    const { head, headIndex } = readPlace(place, trace);
-    turn.hidden = !head || !view.turns;
+    const { head, headIndex, inside } = readPlace(place, trace);
+    turn.hidden = !head || !view.turns || inside === "why"; // its score stays, off or on
     turn.textContent = `Switch head ${headIndex + 1} ${head?.off ? "on" : "off"}`;
     const namesOf = ([, ...steps]) => steps.map(({ words }) => words.toLowerCase());
     const [first, more] = model.get("off").map((one) => namesOf(trail(one, trace)));

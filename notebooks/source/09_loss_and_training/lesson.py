@@ -543,7 +543,7 @@ notebook.show(
 # every weight of the model, and a training step moves them all. Which bars will shrink when a copy of the model takes
 # a few steps on this one pair? Does that copy then translate *Un chien dort.* as the model did before?
 
-# %%
+# %% tags=["hide-input"]
 model_map(
     translator.trace("Un chien noir court dans la neige."),
     here="loss",
