@@ -128,8 +128,11 @@ def _cells_in(text):
         cells = _framed(later.pop(0), later)
         heads = [(ask, one.metadata[ask]) for one in cells for ask in ASKS if ask in one.metadata]
         for ask, asked in heads:
-            names = ", ".join(f'"{name}"' for name in asked.split())
-            cells.append(nbformat.v4.new_code_cell(f"exercises.{ask}({names})"))
+            names = [f'"{name}"' for name in asked.split()]
+            call = f"exercises.{ask}({', '.join(names)})"
+            if len(call) > 100:  # as ruff breaks it
+                call = "\n".join([f"exercises.{ask}(", *(f"    {name}," for name in names), ")"])
+            cells.append(nbformat.v4.new_code_cell(call))
         framed += cells
     return [*framed[:1], nbformat.v4.new_code_cell(metadata={"tags": ["set-up"]}), *framed[1:]]
 

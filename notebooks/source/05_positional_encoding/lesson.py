@@ -490,19 +490,10 @@ model_map(load_translator().trace("Un chien noir court."), here="positions", tou
 # whatever one word gains in that row, the others lose. **Lesson 06** begins with a small word that needs two others
 # at once.
 
-# %% [markdown]
+# %% [markdown] quiz="fast_and_slow_columns what_equivariance_means which_axis who_uses_what position_beyond_the_table"
 # ## Practice
 #
 # About 25 minutes, the easiest first.
-
-# %%
-exercises.quiz(
-    "fast_and_slow_columns",
-    "what_equivariance_means",
-    "which_axis",
-    "who_uses_what",
-    "position_beyond_the_table",
-)
 
 
 # %% tags=["exercise"]

@@ -677,19 +677,10 @@ model_map(translator.trace("Un chien noir court dans la neige."), here="multi-he
 # You now have a Transformer's attention, all of it. Is a stack of such layers a Transformer? **Lesson 07** builds the
 # stack and sends a sentence through it.
 
-# %% [markdown]
+# %% [markdown] quiz="what_a_head_sees parameters_of_heads which_root order_of_split_and_transpose what_a_map_shows"
 # ## Practice
 #
 # About 25 minutes, the easiest first.
-
-# %%
-exercises.quiz(
-    "what_a_head_sees",
-    "parameters_of_heads",
-    "which_root",
-    "order_of_split_and_transpose",
-    "what_a_map_shows",
-)
 
 # %% [markdown]
 # Step through MiniLM's heads, with *it* selected. In which of them is *tired* the darkest word?

@@ -559,19 +559,10 @@ model_map(translator.trace(sentence), here="decoding", tour="08")
 # The weights in this lesson came ready-made. In **lesson 09** you train a model yourself. Its first training log
 # looks far too good.
 
-# %% [markdown] my_parts=true
+# %% [markdown] my_parts=true quiz="shape_of_the_logits mask_and_shift what_temperature_does top_p_keeps what_the_cache_keeps"
 # ## Practice
 #
 # About 35 minutes, the easiest first.
-
-# %%
-exercises.quiz(
-    "shape_of_the_logits",
-    "mask_and_shift",
-    "what_temperature_does",
-    "top_p_keeps",
-    "what_the_cache_keeps",
-)
 
 
 # %% tags=["exercise"]

@@ -486,12 +486,9 @@ TokenizersSideBySide(cutters)
 # a rule instead. Llama 3 reads groups of up to three digits, and SmolLM, which you'll meet in lesson 19, reads single
 # digits.
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] quiz="shape_of_a_batch three_recipes what_bytes_promise shrink_the_vocabulary"
 assert minilm.tokens("12345")[1:-1] == ["123", "##45"]
 assert minilm.tokens("Polish résumé") == minilm.tokens("polish resume")
-
-# %%
-exercises.quiz("shape_of_a_batch", "three_recipes", "what_bytes_promise", "shrink_the_vocabulary")
 
 # %% [markdown]
 # ### Find the bug (4 min)

@@ -479,14 +479,9 @@ model_map(reader.minilm.trace("Who was Jim Henson?"), here="encoder", tour="")
 #
 # About 25 minutes, easiest first.
 
-# %% [markdown]
+# %% [markdown] quiz="pencil_f1 what_a_retriever_needs where_it_failed valid_spans why_offsets"
 # **Pencil (2 min).** What is the F1 of *Onggirat tribe of Mongolia* if the true answer is *the Onggirat tribe*? Leave
 # out the article, as both scores do.
-
-# %%
-exercises.quiz(
-    "pencil_f1", "what_a_retriever_needs", "where_it_failed", "valid_spans", "why_offsets"
-)
 
 
 # %% tags=["exercise"]

@@ -551,18 +551,10 @@ model_map(story.trace("The king said to his daughter"), tour="14")
 # The story model forgets its king after 512 tokens. What would it cost to read a whole book instead? **Lesson 16**
 # takes up that question. Lesson 15 is a branch that leaves text behind and asks whether a picture is a sentence.
 
-# %% [markdown]
+# %% [markdown] quiz="weight_of_the_last_letter why_many_heads_here order_in_a_gpt_layer lessons_from_one_text"
 # ## Practice
 #
 # About 40 minutes, easiest first.
-
-# %%
-exercises.quiz(
-    "weight_of_the_last_letter",
-    "why_many_heads_here",
-    "order_in_a_gpt_layer",
-    "lessons_from_one_text",
-)
 
 # %% [markdown]
 # ### Bits per byte (4 min)

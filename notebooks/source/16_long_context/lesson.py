@@ -605,19 +605,10 @@ notebook.tell(
 # the other parts of the model. If you'd like a change from text first, lesson 17 is a branch about drumming. It takes
 # two hours and builds on lesson 15.
 
-# %% [markdown]
+# %% [markdown] quiz="what_grows_with_the_square state_shape what_tiling_saves order_of_linear_attention layers_for_a_window"
 # ## Practice
 #
 # About 35 minutes, easiest first.
-
-# %%
-exercises.quiz(
-    "what_grows_with_the_square",
-    "state_shape",
-    "what_tiling_saves",
-    "order_of_linear_attention",
-    "layers_for_a_window",
-)
 
 
 # %% tags=["exercise"] quiz="a_causal_global_token"
