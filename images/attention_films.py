@@ -90,7 +90,7 @@ def _filling(query, key, scores, weights, value, moment, caption):
     if SCALE <= moment <= DIVIDE:
         _softmax(scene, scores[0], moment)
     if moment == DIVIDE + 1:  # the weights that the scores would get if nothing divided them
-        scene.text("without", 4, WORK, "without √3", "muted", anchor="start", room=94)
+        scene.text("without", 4, WORK, "without", "muted", anchor="start", room=88)
         for j, share in enumerate(torch.tensor(scores[0]).softmax(-1).tolist()):
             scene.text(f"without {j}", ACROSS[j], WORK, number(share, 3), bold=True, room=70)
     if moment in (8, 9):
