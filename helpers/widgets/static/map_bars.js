@@ -225,8 +225,8 @@ export class Bars {
       const last = stop === tour.length - 1;
       this.tour.replaceChildren(
         make("span", { class: "mm-count" }, `${stop + 1} of ${tour.length}`),
-        button("Back", stop - 1, "back", stop ? {} : { disabled: "" }),
-        button(last ? "Finish" : "Next", stop + 1, "on", { class: "mm-main" }),
+        button("Back", stop - 1, "back", stop ? { title: "← or B" } : { disabled: "" }),
+        button(last ? "Finish" : "Next", stop + 1, "on", { class: "mm-main", title: "→ or N" }),
         button("Leave", -1, "leave", { title: "Leave the tour and go on by hand" }),
       );
     }

@@ -72,8 +72,7 @@ export function numberScene(where, place, width, room) {
   const score = number(valueAt(head.scores, query, key));
   const scores = `${names[1]} scores ${score}`;
   const because = key === best ? `: ${score} is its highest score` : "";
-  const off = head.off ? "If this head weren’t off, " : "In this head, ";
-  const why = `${off}${names[0]} ${head.off ? "would give" : "gives"} ${names[1]} ${percent(share)} of its weight${next}${because}. `;
+  const why = `In this head, ${names[0]} gives ${names[1]} ${percent(share)} of its weight${next}${because}. `;
   const compared =
     key === best
       ? `${scores}, more than any other, and ${takes}.`
@@ -82,6 +81,9 @@ export function numberScene(where, place, width, room) {
     scene.hint = head.set
       ? `${scores}. Of its own the model gives ${percent(weights[best])} to “${keys[best]}”; you set 100% on “${head.set}”.`
       : compared;
+  else if (head.off && where.splits)
+    // a single line
+    scene.hint = `Switched on, the head gives ${names[1]} ${percent(share)}. “Why this weight?” tells why.`;
   else
     scene.hint = `${chosen ? why : ""}${where.splits ? `What decides this score${width < NARROW ? "" : where.layer ? ": the tokens, their positions or an earlier layer" : ": the tokens or their positions"}? Press “Why this weight?” to see.` : `${head.allowed(query, key) && !chosen ? `${compared} ` : ""}Press another ${stack.image ? "patch of the picture" : "token"} to make it the key.`}`;
   return scene;
