@@ -44,7 +44,7 @@ function measured(head, cross, stack, keys, rows) {
   keys.forEach((token, key) => {
     const others = every.filter((row) => head.allowed(row, key) && (cross || row !== key));
     const [share, name] = [2 * others.length > rows ? mean(others, (row) => at(row, key)) : 0, `“${token}”`];
-    const over = cross ? "" : ` over the ${head.causal ? `tokens after ${name}` : "other tokens"}`;
+    const over = cross ? "" : ` over the ${head.causal ? "tokens after it" : "other tokens"}`;
     found.push({ share, words: name, short: name, over });
   });
   const best = found.reduce((a, b) => (b.share > a.share ? b : a), { share: 0 });
