@@ -120,6 +120,10 @@ def test_costs_alone_are_those_of_one_silent_head(make, translator):
     assert said in widget.tell()[1]
     widget.silent = ("cross 3.1", "cross 3.2", "encoder 1.1", "cross 2.2")  # 0.06 apart
     assert widget.tell()[1] == "Switch the last one back on, and try another."
+    quiet = ("cross 3.1", "cross 2.2", "encoder 2.4")
+    for widget.silent in quiet, (*quiet, "encoder 2.1"):
+        told = widget.tell()[1]
+    assert told.startswith("The last one changed no translation: leave it off")
     widget.silent = [name for name in widget.names() if name.startswith(("cross 2", "cross 3"))]
     more = widget.numbers["loss"] - widget.numbers["whole"]
     assert more - sum(costs[name] for name in widget.silent) > NOISE

@@ -106,6 +106,7 @@ class HeadSwitches(Explorer):
     def forget(self):
         self._before, self._latest = set(), None  # what was silent, and what was silenced last
         self._best = 0  # heads that were silent at once, with every translation as it was
+        self._harmless, self._written = False, self._whole[1]  # the last press, and what came of it
 
     def take(self, changes):
         """Make `changes`; a head's name alone switches that head, so no quick press is lost."""
@@ -182,6 +183,9 @@ class HeadSwitches(Explorer):
         changed = sum(map(str.__ne__, before, translations))
         if added := {*self.silent} - self._before:
             self._latest = added.pop() if len(added) == 1 else None
+        if self._before != {*self.silent}:
+            self._harmless = {*self.silent} > self._before and translations == self._written
+            self._written = translations
         self._before = {*self.silent}
         if not changed:
             self._best = max(self._best, len(self.silent))
@@ -204,6 +208,8 @@ class HeadSwitches(Explorer):
             return f"All {len(self.names())} heads are on.{best}", f"Press a head. {asked}"
         if found["changed"]:
             asked = "Switch the last one back on, and try another."
+            if self._harmless:
+                asked = "The last one changed no translation: leave it off, and try another."
         more, little = found["more"], f"On {of} sentences a gap below {NOISE} means little."
         if {*self._cross} <= {*self.silent} and len(set(found["translations"])) == 1:
             asked = "All translations are the same: the decoder no longer sees the French."

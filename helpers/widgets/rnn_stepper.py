@@ -234,13 +234,10 @@ class RNNStepper(SentenceStepper):
 
     def _lost_again(self):
         """Say which word is lost with more numbers than suffice, as far as that has been seen."""
-        right, best, seen = (self.numbers[name] for name in ("right", "best", "seen"))
-        worse = next((k for k in range(best, seen + 1) if not right[k]), None)
-        if worse is None:
-            return ""
-        word = next(iter(self.numbers["whole"][i] for i, stay in self.numbers["stays"].items()
-                         if not stay[worse]), "a word")  # fmt: skip
-        return f" More can be worse: with {worse}, “{word}” is lost again."
+        stays, more = self.numbers["stays"], range(self.numbers["best"], self.numbers["seen"] + 1)
+        again = ((k, self.numbers["whole"][i]) for k in more for i in stays if not stays[i][k])
+        told = " More can be worse: with {}, “{}” is lost again."
+        return next((told.format(*each) for each in again), "")
 
     def draw(self):
         n = len(self.numbers["source"])
