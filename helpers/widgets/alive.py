@@ -1,9 +1,9 @@
 """A widget that works in a page without a kernel: exported HTML, the published site, offline."""
 
 import base64
-import gzip
 import html
 import json
+import zlib
 
 import anywidget
 
@@ -48,6 +48,9 @@ def _json(values):
 
 
 def _zipped(content):
-    # No time in the header: the same source gives the same bytes.
-    data = content.encode("utf-8") if isinstance(content, str) else content
-    return base64.b85encode(gzip.compress(data, 9, mtime=0)).decode("ascii").translate(LETTERS)
+    # No time in the header: the same source gives the same bytes. Numbers repeat little.
+    text = isinstance(content, str)
+    strategy = zlib.Z_DEFAULT_STRATEGY if text else zlib.Z_FILTERED
+    packer = zlib.compressobj(9, wbits=31, strategy=strategy)
+    data = packer.compress(content.encode("utf-8") if text else content) + packer.flush()
+    return base64.b85encode(data).decode("ascii").translate(LETTERS)

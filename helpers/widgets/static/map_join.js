@@ -5,7 +5,7 @@ import { awaited, pickRow, readProjection, signKey } from "./map_insides.js";
 import { ease, sweeps } from "./map_moves.js";
 import { NARROW, Scene, number, percent } from "./map_scene.js";
 import { matrix, oneRow, rowOf, valueAt } from "./map_trace.js";
-import { clamp, fitting, shorten, textWidth, wrapped } from "./text.js";
+import { clamp, shorten, textWidth, wrapped } from "./text.js";
 
 // `asked`: { described, view } of this place, or null; then `live` tells whether it may still come.
 export function joinScene(where, place, width, room, { asked, live }) {
@@ -47,12 +47,11 @@ export function joinScene(where, place, width, room, { asked, live }) {
     const most = weights.indexOf(Math.max(...weights));
     const middle = y + deep / 2;
     const share = percent(weights[most]);
-    const takes = head.off ? "nothing" : `“${keys[most]}” ${share}`;
+    const takes = head.off ? "nothing" : `“${narrow ? shorten(keys[most], 6) : keys[most]}” ${share}`;
     const name = `head ${h + 1}${head.off ? ": off" : ""}`;
     if (narrow) {
-      const short = fitting([takes, `${shorten(keys[most], 6)} ${share}`, share], x1 - x0 - 4, 11);
       if (over > 26) scene.label(name, x0, y - 22, { size: 12, weight: 650 });
-      if (!slim) scene.note(over > 26 ? short : `${h + 1}: ${share}`, x0, y - 8, "left", Infinity, 11);
+      if (!slim) scene.note(over > 26 ? takes : `${h + 1}: ${share}`, x0, y - 8, "left", Infinity, 11);
     } else if (slim) scene.note(`${h + 1}: ${takes}`, x0 - 6, middle, "right");
     else {
       scene.label(name, x0 - 8, middle - 8, { size: 13, weight: 650, align: "right" });
@@ -64,7 +63,7 @@ export function joinScene(where, place, width, room, { asked, live }) {
     });
     scene.grid([x0, y, thick, deep], mixed(h), `The mixture of head ${h + 1}`, (one, i) => [
       `head ${h + 1}, entry ${i + 1}: ${number(one.data[i])}`,
-      head.off ? "off: it takes nothing" : `takes most from ${takes}`,
+      `takes most from ${takes}`,
     ]);
   });
   if (!narrow) scene.note("mixtures", x0 + thick / 2, 11, "center");
@@ -154,21 +153,20 @@ export function joinScene(where, place, width, room, { asked, live }) {
       return `${parts.replaceAll("+\u00a0−", "−\u00a0")} ${exact(j) ? "=" : "≈"} ${number(sums.data[j])}`;
     };
     scene.grid([x, top, wide, high], weight, "The matrix W_O", (one, i, j) => {
-      if (early) return [];
       const [w, entry] = [valueAt(one, i, j), joined.data[i]];
-      return [
+      const all = [
         `weight ${number(w, 3)} times entry ${number(entry, 3)} of the joined vector is ${number(w * entry, 3)}`,
-        `with all its ${each} entries, ${headOf(i)} adds ${number(adds(Math.floor(i / each), j))} here`,
+        `all ${each} entries of ${headOf(i)} add ${number(adds(Math.floor(i / each), j))}`,
         `head by head: ${sumOf(j)}`,
       ];
+      return early ? [] : all;
     });
     const cell = wide / weight.cols;
     const column = (p, j) => {
       p.frame(x + j * cell - 1, top - 1, cell + 2, high + 2, p.theme.query);
       p.frame(x + j * cell - 1, bottom - 1, cell + 2, 24, p.theme.query);
-      const short = `all heads: ${number(sums.data[j])}`;
-      const told = [`head by head: ${sumOf(j)}`, sumOf(j), short].map((one) => wrapped(one, width - left, 14.5));
-      const words = told.find(({ length }) => length <= (narrow ? 2 : 1)) || told[2];
+      const told = [`head by head: ${sumOf(j)}`, sumOf(j)].map((one) => wrapped(one, width - left, 14.5));
+      const words = told.find(({ length }) => length <= (narrow ? 2 : 1)) || [`= ${number(sums.data[j])}`];
       const half = 0.57 * Math.max(...words.map((one) => textWidth(one, 13)));
       const middle = clamp(x + (j + 0.5) * cell, (2 * half < wide ? x : left) + half, width - half);
       const style = { size: 13, weight: 650, align: "center" };

@@ -51,7 +51,11 @@ export const seeking = {
     const { encoder, decoder, scored, image } = this.trace;
     const { parts = [], text, ...step } = this.tour[this.stop] || {};
     // Of the next token's scores the row that they come from; on a phone that's also where one begins.
-    const begins = (this.rests || Object.keys(step).join() === "written") && !kept && !this.small.small.hidden && !(this.said && this.trace.drawnAt);
+    const begins =
+      (this.rests || Object.keys(step).join() === "written") &&
+      !kept &&
+      !this.small.small.hidden &&
+      !(this.said && this.trace.drawnAt);
     const answers = decoder && !scored && !image && (parts.includes("output") || begins);
     const [stack, row] = (answers ? `decoder:${this.current}` : this.follow).split(":");
     if (this.place || !stack) return null;
