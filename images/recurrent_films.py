@@ -392,7 +392,7 @@ def _gaze(scene, weights, now):
         drawn = (0.5, 0.6) if weighed else (0.4 + 0.07 * j, 0.58 + 0.07 * j)
         scene.rect(f"state {j}", at - 22, 114, 44, 30, INKS[j], INKS[j], SHADE * weight,
                    start={"y": 62}, when=turn)  # fmt: skip
-        end = x + share / 2, y
+        end = round(x + share / 2, 1), y
         scene.line(f"gaze {now} {j}", [(at, 144), end], INKS[j], round(max(14 * weight, 1.5), 1),
                    opacity=1 if seen else 0.35, start={"points": [*end, *end]},
                    when=drawn)  # fmt: skip
