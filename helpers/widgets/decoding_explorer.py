@@ -18,7 +18,7 @@ CLOSE = 0.25  # probability of a second token that is worth a try
 COLUMNS = 4  # steps of the beam's tree that are drawn
 TREE, NODE = 34, 52  # pixels: top of the tree, and at most from one node to the next
 PIECE, GAP = 84, 22  # pixels: a node's width, and its edges'
-HEIGHT = 392  # pixels: eight nodes of two lines each fit below one another
+HEIGHT = 384  # pixels: eight nodes of two lines each fit below one another
 METHODS = ("greedy", "sample", "beam")
 
 
