@@ -38,9 +38,9 @@ TOLD = {  # what comes out, line by line, with attention and from one vector
     "from one vector": "the little cat in the park/does not dance/while the old black horses/"
     "dance in the park .",
 }
-MEASURE = (  # how a layer's height was measured, line by line
-    "The further the state moves when a word is/exchanged for others, the higher its layer./"
-    "Every jar is a state of 64 numbers."
+MEASURE = (  # how a layer's thickness was measured, line by line
+    "The further the state moves when a word is/exchanged, the thicker its layer. Together,/"
+    "all fill the jar, a state of 64 numbers."
 )
 READ_AT, WRITE_AT = 40, 386  # the heights of the rows
 ON_AT, BACK_AT = 70, 262  # those of both readers' jars
@@ -58,17 +58,17 @@ def hidden_state_travelling():
     40, 23, 14, 11 and 9 percent. A second reader goes backwards, and of its last state, le is 17
     percent. Both last states are the context vector, in which each token has 9 to 27 percent of a
     jar, and all English words are right. Then a sentence of 20 tokens fills two jars of the same
-    size, in which each has 2 to 9 percent: sac is 2 and 8 percent of them. Out of these, the
+    size, in which each has 2 to 9 percent: sac is 8 and 2 percent of them. Out of these, the
     decoder writes that a cat does not dance while horses dance in the park, without a bag. In the
     end it looks back at the states at all 20 tokens, for bag almost only at sac, and the
     cat does not sleep while the boys buy a bag, which is right.
 
-    A layer's height is its word's share of all that a state depends on: how far the state
+    A layer's thickness is its word's share of all movements of a state: how far the state
     moves, on average, when the word is exchanged for each other word of the vocabulary. Among 1,294
     nouns of 260 test sentences, sorted by share, 59 percent of the sixth with the smallest (under
     2.7 percent) are in the translation, then 66, 72, 78, 87, and 94 of the largest. It isn't only
     the sentence's length: among those of 23 to 29 tokens, it's 69 of the lower half, 88 of the
-    upper one.
+    upper one; among 325 of 18 to 22 tokens, 75 and 89.
     """
     sentences = [([*french.split(), "<eos>"], *_readers(french)) for french in (FRENCH, LONG)]
     return film(list(_travelling(_trained(FRENCH)[1], *sentences)), 432)
@@ -108,23 +108,23 @@ def _travelling(written, short, long):
     told = [
         "Every English word has to come out of one context vector. Is that enough?",
         "The first reader reads “le”. Its state, the jar, depends on that word alone.",
-        f"“chat” goes in, and only {left[1]} of the state still depends on “le”.",
+        f"“chat” goes in, and the share of “le” is only {left[1]} now.",
         "The jar doesn't grow: “noir” takes its room from the words before.",
         f"“dort” takes {on[3][3]:.0%}, and “le” is down to {left[3]}.",
         "Even the full stop takes some room.",
         f"After <eos>, the end of the sentence, “le” has {left[5]} left.",
         "A second reader starts at the other end, with a jar of its own.",
-        f"It reads “le” last, and {back[0][0]:.0%} of its last state depends on that word.",
+        f"It reads “le” last, whose share of this last state is larger: {back[0][0]:.0%}.",
         "Both last states together are the context vector.",
         f"Each token has {_range(back, on)} of a jar, and the whole translation is right.",
         f"Now {len(many)} tokens fill jars of the same size. How much is left for “sac” (bag)?",
-        f"Of {len(read)} tokens, each had {_range(back, on)}. Of {len(many)}, each has only "
-        f"{_range(*far)}, because the jars haven't grown.",
-        f"“sac” has {little[0]:.0%} and {little[1]:.0%}. In our test sentences, the "
-        "smaller a noun's share, the more often it gets lost.",
+        f"All shares of a jar sum to 100%. Of {len(read)} tokens, each had {_range(back, on)}. Of "
+        f"{len(many)}, each has only {_range(*far)}.",
+        f"“sac” has {little[1]:.0%} and {little[0]:.0%}: some words with as much get through. But "
+        "in sentences about this long, nouns with smaller shares get lost twice as often.",
         "Here the marked lines are wrong, and the bag is missing.",
-        f"With attention, the decoder looks back at all {len(many)} states, for “bag” "
-        "almost only at “sac”. Now every word is right.",
+        f"With attention, the decoder looks back at all {len(many)} states. For “bag”, nearly all "
+        "of the weight is on the one at “sac”. Now every word is right.",
     ]
     moves = {0: 3.2, 4: 1.4, 5: 1.4, 7: 2.8, 8: 2.8, 10: 3, 11: 3.2, 14: 3.4, 15: 3.8}
     for moment, caption in enumerate(told):
@@ -155,7 +155,7 @@ def _travelling(written, short, long):
                 _last(scene, *short, SHORT_AT, said="way, share" + ", each" * (moment > 11))
             if moment < 15:
                 left = LONG_AT if moment < 14 else 8
-                said = ("way", "way, each", "way, share, each", "share, each")[moment - 11]
+                said = ("way", "way, each", "way, share, each", "share")[moment - 11]
                 _last(scene, *long, left, said=said, pour=moment == 11)
             if moment > 13:
                 _translated(scene, moment > 14)
@@ -242,30 +242,38 @@ def _last(scene, read, back, on, left, top=178, said="way", pour=False):
     """Draw both readers' last states; `said` names what is written there: way, share, each."""
     many, foot = len(read) > 6, top + HIGH + 26
     i, ink = (FOLLOWED, "ink") if many else (0, COLOURS[0])
-    for reader, state, x in (("back", back[0], left), ("forth", on[-1], left + APART)):
+    for reader, state, x in (("forth", on[-1], left), ("back", back[0], left + APART)):
         name, middle = ("long " if many else "whole " * pour) + reader, x + WIDE / 2
+        how = {"when": (0, 0.3)}  # like the jar
         _jar(scene, name, read, state, x, top, moves=(0, 0.3), pour=pour)
         if "way" in said:
-            scene.text(f"{name} way", middle, top - 10, WAYS[reader], "muted", room=110)
+            scene.text(f"{name} way", middle, top - 10, WAYS[reader], "muted", room=110, **how)
         if "share" in said:
             words = f"{read[i]} {state[i]:.0%}"
-            scene.text(f"{name} share", middle, foot, words, ink, bold=True)
+            scene.text(f"{name} share", middle, foot, words, ink, bold=True, **how)
     if "each" in said:
         words = f"{len(read)} tokens: {_range(back, on)}"
-        scene.text(f"{name} each", left + 93, foot + 28, words, "ink", room=190)
+        scene.text(f"{name} each", left + 93, foot + 28, words, "ink", room=190, **how)
 
 
 def _looks(scene, read):
     """Draw the decoder with attention, which looks at the states at all tokens to write bag."""
     _, written, weights = _trained(LONG)
     for i, weight in enumerate(weights[written.index("bag")]):
-        x, y = _place(i)
-        scene.line(f"look {i}", [(93, 208), (x, y + 12)], "ink" if i == FOLLOWED else "muted",
-                   1 + 7 * weight, opacity=0.4 + 0.6 * weight, when=(0.3, 0.5),
-                   start={"points": [93, 208, 93, 208]})  # fmt: skip
-    scene.card("looks", 93, 224, "decoder", "ink", 130, True, 32, when=(0.1, 0.3))
-    scene.card("writes bag", 93, 300, "bag", "ink", 74, when=(0.6, 0.8), start=(93, 224))
-    scene.arrow("to bag", 93, 242, 93, 280, when=(0.6, 0.8))
+        (x, y), (ink, tint), seen = _place(i), _dye(i, read[i]), i == FOLLOWED
+        left, top = 8 + 37 * (i % 5), 164 + 24 * (i // 5)  # side by side as the words are
+        scene.rect(f"state {i}", left, top, 28, 18, ink, ink, 0.3 * tint + 0.7 * seen,
+                   start={"x": x - 14, "y": y - 9}, when=(0.1, 0.35))  # fmt: skip
+        scene.line(f"look {i}", [(93, 302), (left + 14, top + 18)], "ink" if seen else "muted",
+                   1 + 7 * weight, opacity=0.4 + 0.6 * weight, when=(0.35, 0.55),
+                   start={"points": [93, 302, 93, 302]})  # fmt: skip
+        if seen:
+            words = f"{weight:.2f}"
+            scene.text("weight", 60, 290, words, anchor="end", bold=True, when=(0.5, 0.6))
+    scene.text("states", 8, 156, f"{len(read)} states", "muted", anchor="start", when=(0.3, 0.4))
+    scene.card("looks", 93, 318, "decoder", "ink", 130, True, 32, when=(0.1, 0.3))
+    scene.card("writes bag", 93, 392, "bag", "ink", 74, when=(0.6, 0.8), start=(93, 318))
+    scene.arrow("to bag", 93, 336, 93, 372, when=(0.6, 0.8))
 
 
 def _translated(scene, attention):

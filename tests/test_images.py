@@ -84,12 +84,12 @@ def test_the_first_word_loses_the_room_in_the_state_that_the_alt_text_says():
     assert shares[1:] == [*said[1].split(", "), said[2]]
     assert f"le is {100 * back[0][0]:.0f} percent" in alt
     lost = recurrent_films.FOLLOWED  # a word that the translation out of one vector lacks
-    far = [f"{100 * state[lost]:.0f}" for state in (far_back[0], far_on[-1])]
+    far = [f"{100 * state[lost]:.0f}" for state in (far_on[-1], far_back[0])]
     assert f"sac is {far[0]} and {far[1]} percent of them" in alt
-    assert f"“sac” has {far[0]}% and {far[1]}%." in scenes[13]["caption"]
+    assert f"“sac” has {far[0]}% and {far[1]}%:" in scenes[13]["caption"]
     near, many = back[0] + on[-1], far_back[0] + far_on[-1]  # what each token has
     ranges = [f"{min(shares):.0%} to {max(shares):.0%}" for shares in (near, many)]
-    assert f"had {ranges[0]}. Of 20, each has only {ranges[1]}," in scenes[12]["caption"]
+    assert f"had {ranges[0]}. Of 20, each has only {ranges[1]}." in scenes[12]["caption"]
     assert scenes[14]["seconds"] >= 10 * 0.3 + 3  # two translations are read, too
     for n, scene in enumerate(scenes[1:6], 1):
         named = {name: shape.get("text", "") for name, shape in scene["shapes"].items()}
@@ -125,6 +125,9 @@ def test_the_long_sentence_goes_wrong_out_of_one_vector_and_comes_out_right_with
     looks = scenes[1]["shapes"]
     for i, weight in enumerate(weights[written.index("bag")]):  # a line is as thick as its weight
         assert looks[f"look {i}"]["line"] == pytest.approx(1 + 7 * weight, abs=0.06)
+        state = looks[f"state {i}"]  # from which it comes
+        assert looks[f"look {i}"]["points"][2:] == [state["x"] + 14, state["y"] + 18]
+    assert looks["weight"]["text"] == f"{weights[written.index('bag')][read.index('sac')]:.2f}"
     assert weights[written.index("bag")][read.index("sac")] > 0.95
 
 
