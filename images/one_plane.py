@@ -180,12 +180,12 @@ def _softmax(scene, moment):
     for n, (step, (row, said, ink)) in enumerate(ROWS.items()):
         if step > moment:
             continue
-        y, late = 104 + 52 * n, {"when": (0.3, 0.6)}
-        scene.text(f"step {step}", 8, y, said, ink, anchor="start", bold=True, when=(0, 0.3))
+        y = 104 + 52 * n
+        scene.text(f"step {step}", 8, y, said, ink, anchor="start", bold=True, when=(0.5, 0.7))
         for i, x in enumerate(PLACES):
             name, digits = {7: "number", 10: "score"}.get(step, f"step {step}"), 2 * (step > 7)
             scene.text(f"{name} {i}", x, y + 24, _number(row[i], digits), ink, 20, bold=True,
-                       **(late if step > 7 else {"when": (0, 0.6)}))  # fmt: skip
+                       when=(0.3 * (step > 7), 0.6))  # fmt: skip
             if step > 7:
                 high = 28 * float(row[i])
                 scene.rect(f"bar {step} {i}", x - 77 + 32 * n, 424 - max(high, 0), 26, abs(high),
