@@ -26,20 +26,13 @@ const ALL = 54;
 export function headsScene(model, width, room, { asked }) {
   const scene = new Scene(width, room, "What each head is worth");
   // A shorter translation may be there before its own numbers are.
-  const found = Object.entries(asked?.described.heads || {});
-  const there = found.filter(([, [row, , changed]]) => Math.max(row, changed) < model.written.length);
-  const lost = there.map(([place, [row, share, changed, rank]]) => {
+  const there = ([, [row, , changed]]) => Math.max(row, changed) < model.written.length;
+  const found = Object.entries(asked?.described.heads || {}).filter(there);
+  const lost = found.map(([place, [row, share, changed, rank]]) => {
     const [token, , before] = model.candidates[row][model.drawn[row]];
     const change = changed >= 0 && [model.written[changed], model.candidates[changed][rank]?.[0] || "another token"];
-    return {
-      place,
-      token,
-      before,
-      share,
-      change,
-      off: readPlace(place, model).head.off,
-      points: 100 * (before - share),
-    };
+    const [off, points] = [readPlace(place, model).head.off, 100 * (before - share)];
+    return { place, token, before, share, change, off, points };
   });
   const strongest = Math.max(10, ...lost.map(({ points }) => points));
   const all = model.stacks.flatMap((stack) =>
