@@ -165,8 +165,8 @@ def _insides(trace, part, residual, module, packer):
         some = entries(x.shape[-1], STRIP)
         variance, mean = torch.var_mean(x, -1, correction=0)
         described["norm"] = {
-            "mean": mean.tolist(),
-            "deviation": (variance + norm.eps).sqrt().tolist(),
+            "mean": [round(one, 6) for one in mean.tolist()],
+            "deviation": [round(one, 6) for one in (variance + norm.eps).sqrt().tolist()],
             "before": packer.add(x[:, some]),
             "gain": packer.add(norm.weight[some]),
             "bias": packer.add(norm.bias[some]),

@@ -62,7 +62,7 @@ def _without_imports(name):
     source = IMPORT.sub("", _read(name))
     if re.search(r"^import\b", source, re.MULTILINE):
         raise ValueError(f'{name}: write imports as import {{ a, b }} from "./file.js";')
-    return re.sub(r"^\s*//.*\n", "", source, flags=re.MULTILINE)
+    return re.sub(r"^\s*//.*\n| // .*$", "", source, flags=re.MULTILINE)
 
 
 def _used(sources, root):

@@ -14,7 +14,6 @@ const MEAN = ["mean of all rows = loss", "mean = loss", "mean"];
 // `rows` are computed; the vector of `row` is the one that answers.
 export function answer(scene, model, stack, m, rows, row) {
   const losses = model.scored;
-  const { shows } = model;
   const last = stack.blocks.length - 1;
   const { top } = stack.blocks[last];
   const x = stack.blocks[last].x + 2;
@@ -46,9 +45,9 @@ export function answer(scene, model, stack, m, rows, row) {
     lost && m.narrow
       ? ["loss, the mean: ", "loss: "].map((one) => one + number(model.trained?.at(-1) ?? lost.mean))
       : [];
-  const heading = classes ? "class" : fitting(losses ? HEADINGS[shows] || [...mean, ...LOSS] : next, room / 1.1);
+  const heading = classes ? "class" : fitting(losses ? HEADINGS[model.shows] || [...mean, ...LOSS] : next, room / 1.1);
   scene.label(heading, from, lossTop - 11, { size: 13, weight: 600, align });
-  if (losses && shows === "tokens") scene.note("likeliest", right, lossTop - 11, "right");
+  if (losses && model.shows === "tokens") scene.note("likeliest", right, lossTop - 11, "right");
   // Written next, or the likeliest.
   const chosen = found.find(({ drawn }) => drawn) || found[0];
   const long = width - textWidth(">99.9%", 12) - 8;
@@ -58,7 +57,7 @@ export function answer(scene, model, stack, m, rows, row) {
     if (losses) {
       for (let r = 0; r < stack.n; r++)
         p.ribbon(x + strip + 3, stack.y(r, last), left - 3, lossY(r), 1.5, r === row ? p.theme.query : p.theme.lane, 1);
-      return (shows === "tokens" ? choices : lossRows)(p, lost, lossY, line, left, width, model);
+      return (model.shows === "tokens" ? choices : lossRows)(p, lost, lossY, line, left, width, model);
     }
     found.forEach(({ share }, i) => {
       const y = first + (i + 0.5) * pitch;
@@ -99,7 +98,7 @@ export function answer(scene, model, stack, m, rows, row) {
     const style = { size: clamp(line, 9, 13), weight: r === row ? 650 : 400, most: width - 42 };
     scene.label(spelt(token), left + 4, lossY(r) + 0.5, style);
     const name = `The loss of row ${r + 1}, “${token}”: open its distribution`;
-    const tip = [lost.found[r][shows === "gradient" ? "pushes" : "says"], "click to see its distribution"];
+    const tip = [lost.found[r][model.shows === "gradient" ? "pushes" : "says"], "click to see its distribution"];
     scene.button(rect, name, { go: "decoder/output", row: r }, tip);
   }
   const { token, share } = chosen;

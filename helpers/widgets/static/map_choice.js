@@ -158,8 +158,7 @@ export const choosing = {
     const { token, ...most } = found[changes.indexOf(Math.max(...changes))];
     const { own, written } = this.trace;
     const loss = `loss ${own ? "on what the model itself wrote" : "here"} is ${number(mean)}`;
-    const free = only && !this.bars.ask.hidden;
-    const asks = free ? " Has the copy learned only this sentence? Type another one above." : "";
+    const asks = only && !this.bars.ask.hidden ? " Has the copy learned only this sentence? Type another above." : "";
     const [copy, model] = [own || [], written].map(sentenceOf);
     const then = own
       ? ` By itself the copy ${copy === model ? "still writes the same." : `now writes “${copy}”`} To train on this sentence, type its reference.`
@@ -176,8 +175,7 @@ export const choosing = {
     const was = this.lost || { found, mean };
     const [now, before] = [number(mean), number(was.mean)];
     const change = now === before ? "" : `, ${mean > was.mean ? "up" : "down"} from ${before}`;
-    const refer = "Without a reference, the model’s own is scored. Type one to train on it. ";
-    const own = this.trace.unreferred ? refer : "";
+    const own = this.trace.unreferred ? "Without a reference, the model’s own is scored. Type one to train on. " : "";
     // The same token in the row after another wrong word: what has changed is what the decoder was fed.
     const fed = found.findIndex(({ rank, token }, row) => rank > 1 && token !== was.found[row]?.token);
     const [wrong, next, once] = [found[fed], fed < 0 ? null : found[fed + 1], was.found[fed + 1]];

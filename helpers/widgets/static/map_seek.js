@@ -10,7 +10,7 @@ import { glideTo } from "./page.js";
 export const seeking = {
   // The picture scrolls to what is told, once.
   seek(lit) {
-    const told = `${this.place} ${this.shown} ${this.stop} ${this.follow} ${this.measured} ${this.tour[this.stop]?.back && lit?.length}`;
+    const told = `${this.place} ${this.shown} ${this.stop} ${this.follow} ${this.measured}`;
     if (told === this.sought) return;
     const [before] = (this.sought || "").split(" ");
     this.sought = told;

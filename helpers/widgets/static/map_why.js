@@ -54,7 +54,7 @@ export function splitOf(described, stacks = ["encoder", "encoder"], tokens = [""
   return { query, key, above, told };
 }
 
-// What is largest, in a plain sentence; where nothing stands out, what each kind of part adds, and what follows.
+// What is largest, in a plain sentence; where nothing stands out, what each kind of part adds.
 export function sayWhy({ above, told, ...sides }, other = "") {
   const size = number(Math.abs(above));
   const gap = above < 0 ? `gap of ${size} below` : `lead of ${size} over`;
@@ -63,24 +63,19 @@ export function sayWhy({ above, told, ...sides }, other = "") {
   const many = told.every(({ sum }) => Math.abs(3 * sum) < Math.abs(above));
   const lead = `the ${gap} ${other || "an average key"}`;
   if (!many) return `${title(`${parts} ${verb} most to ${lead}`)}.`;
-  const sorted = [...kindsOf(sides[told[0].side])].sort(([, a], [, b]) => Math.abs(b) - Math.abs(a));
+  const kinds = new Map();
+  for (const { name, sum } of sides[told[0].side]) {
+    const kind = name.split(", ").pop();
+    kinds.set(kind, (kinds.get(kind) || 0) + sum);
+  }
+  const sorted = [...kinds].sort(([, a], [, b]) => Math.abs(b) - Math.abs(a));
   const each = sorted.map(([kind, sum]) => `${kind} ${number(sum)}`).join(", ");
   return `${title(lead)} has many sources: ${each}.`;
 }
 
-// What the parts of one side add, all layers taken together.
-function kindsOf(parts) {
-  const kinds = new Map();
-  for (const { name, sum } of parts) {
-    const kind = name.split(", ").pop();
-    kinds.set(kind, (kinds.get(kind) || 0) + sum);
-  }
-  return kinds;
-}
-
 // What follows for the key, if its position adds next to nothing.
 export function sayWhat({ above, told: [{ side }], key }, own) {
-  const where = kindsOf(key).get("position") ?? above;
+  const where = key.find(({ name }) => name === "position")?.sum ?? above;
   const hardly = side === "key" && Math.abs(where) < above / 10;
   return hardly ? ` What ${own} is counts, not its position (${number(where)}).` : "";
 }
