@@ -175,7 +175,8 @@ export const choosing = {
     const was = this.lost || { found, mean };
     const [now, before] = [number(mean), number(was.mean)];
     const change = now === before ? "" : `, ${mean > was.mean ? "up" : "down"} from ${before}`;
-    const own = this.trace.unreferred ? "Without a reference, the model’s own is scored. Type one to train on. " : "";
+    const refers = !this.scores || this.model.get("reference");
+    const own = refers ? "" : "Without a reference, the model’s own is scored. Type one to train on it. ";
     // The same token in the row after another wrong word: what has changed is what the decoder was fed.
     const fed = found.findIndex(({ rank, token }, row) => rank > 1 && token !== was.found[row]?.token);
     const [wrong, next, once] = [found[fed], fed < 0 ? null : found[fed + 1], was.found[fed + 1]];
