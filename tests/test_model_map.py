@@ -742,8 +742,7 @@ def test_a_single_stack_has_its_own_places_parts_and_words(gpt, vit):
     shares = [one.probability for one in gpt.candidates[row]]
     drawn = next(one for one in gpt.candidates[row] if one.token == gpt.written[row])
     share = f"{drawn.probability / sum(shares):.0%}"
-    told = f"only the 10 likeliest can be drawn; among these, it has {share}"
-    assert told in texts.lower()
+    assert f"only the 10 likeliest can be drawn; among these, it has {share}" in texts.lower()
     assert "rotates" in texts
     assert "encoder above" not in texts
 
@@ -807,7 +806,9 @@ def test_a_recurrent_trace_holds_what_the_model_computes():
     torch.testing.assert_close(mixed @ found.vector, found.scores)
     assert [row[0].token for row in found.candidates] == found.written
     alone = [found.again("le chat noir voit le chien .", {6: s}).written[6] for s in range(8)]
-    assert found.alone == [8, 1, 1, 1, 8, 1, alone.count("."), 8]  # “the” comes from anywhere
+    same = [row.count(word) for row, word in zip(found.alone, found.written, strict=True)]
+    assert same == [8, 1, 1, 1, 8, 1, alone.count("."), 8]  # “the” comes from anywhere
+    assert found.alone[6] == alone
     assert found.candidates[2][0].logit == pytest.approx(logits[2].max().item(), abs=1e-4)
     with pytest.raises(ValueError, match="attention='none'"):
         load_toy("gru").trace("le chat dort .")
@@ -817,7 +818,10 @@ def test_the_map_of_the_recurrent_pair():
     trace = load_toy("additive").trace("le chat noir voit le chien .")
     view = model_map(trace, here="cross-attention", place="score/2,1")
     follow_tour(view)
-    assert [step.get("place", "")[:5] for step in view._tour] == ["", "", "score", ""]
+    assert [step.get("place", "")[:5] for step in view._tour] == ["", "", "score", "", "", ""]
+    compared, guess = (step["text"] for step in view._tour[4:])
+    assert "with “black”: in step 2, “noir” gets 91%. In the translation they change" in compared
+    assert "all its weight to “chien”" in guess
     assert model_map(trace, tour="")._tour == []
     with pytest.raises(ValueError, match="there is no place"):
         view.place = "encoder/0"

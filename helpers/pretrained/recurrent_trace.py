@@ -38,9 +38,8 @@ class RecurrentTrace:
     context : Tensor of shape (T, D)
     candidates : list of list of Candidate
     written : list of str, length T
-    alone : list of int, length T
-        From how many source positions, each looked at alone, a step writes the same token; empty
-        for an LSTM.
+    alone : list of list of str, shape (T, S)
+        What a step writes when it looks at one source position alone; empty for an LSTM.
     again : function (str, dict of int to int) -> RecurrentTrace, default=None
         Trace another sentence, or one with `look`, see `trace_recurrent`.
     """
@@ -133,9 +132,9 @@ def _state(hidden):
     return (hidden[0] if isinstance(hidden, tuple) else hidden)[-1]
 
 
-def _alone(model, found):
-    """Count, per step of a GRU, the source positions that alone lead to what it writes."""
-    read, written = torch.tensor(found["read"]), torch.tensor(found["written"])
+def _alone(model, found, tokens):
+    """Tell, per step of a GRU, what each source position alone would lead it to write."""
+    read = torch.tensor(found["read"])
     (n_source, width), n_steps = found["encoder"].shape, len(read)
     if model.config.cell != "gru":
         return []
@@ -147,7 +146,7 @@ def _alone(model, found):
         found["states"][:-1].repeat_interleave(n_source, 0)[None],
     )
     chosen = model.output_proj(output[:, -1]).argmax(-1).view(n_steps, n_source)
-    return (chosen == written[:, None]).sum(1).tolist()
+    return [tokens(row) for row in chosen.tolist()]
 
 
 def trace_recurrent(model, source, target, sentence, look=None) -> RecurrentTrace:
@@ -204,6 +203,6 @@ def trace_recurrent(model, source, target, sentence, look=None) -> RecurrentTrac
             context=found["weights"] @ found["encoder"],
             candidates=candidates_of(found["logits"], target.tokens),
             written=target.tokens(found["written"]),
-            alone=_alone(model, found),
+            alone=_alone(model, found, target.tokens),
             again=again,
         )

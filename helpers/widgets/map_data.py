@@ -135,7 +135,7 @@ def pack_recurrent(trace: RecurrentTrace, first=None) -> tuple[dict, bytes]:
         "tokens": readable(trace.tokens),
         "written": readable(trace.written),
         "own": readable((first or trace).written),
-        "alone": list(trace.alone),
+        "alone": [readable(row) for row in trace.alone],
         "candidates": _candidates(trace, trace.tokens),
     }
     return described, packer.bytes()
@@ -200,9 +200,10 @@ def _guess(found, right):
 
 def read_whole(trace) -> dict:
     """Describe what a ViT said in a `trace`, and where its class token looked in the last layer."""
-    weights = trace.encoder.layers[-1][0].heads.weights.mean(0)[0]
+    weights = trace.encoder.layers[-1][0].heads.weights.mean(0)[0].tolist()
     guesses = [_guess(found, trace.right) for found in trace.guesses]
-    return {"guesses": guesses, "weights": [round(one, 4) for one in weights.tolist()]}
+    answer = round(trace.candidates[0][0].probability, 5)
+    return {"guesses": guesses, "weights": [round(one, 4) for one in weights], "answer": answer}
 
 
 def _candidates(trace, tokens):

@@ -113,14 +113,10 @@ def _target_words(trace, source, off):
     head = heads[cross.heads.weights[heads, row, key].argmax().item()]
     # In nearly the same place, so that the two differ in little but their words.
     beside = key - 1 if key else min(1, len(source) - 1)
-    # A weight and a probability that look equal would be taken for one number.
-    share = percent(mean[row].max().item())
-    alike = share == percent(shares[row])
     return _next_words(trace, row, written[row], shares[row]) | {
         "masked_head": _sharpest(trace.decoder, "decoder")[0],
-        "drawn": f". The weight before was {share} too, by coincidence" if alike else "",
         "looked_at": source[key],
-        "looked_share": share,
+        "looked_share": percent(mean[row].max().item()),
         "cross_head": head + 1,
         "cross_number": f"{home}/{head}/{row},{key}",
         "why": f"{home}/{head}/{row},{key}/why,{beside}",

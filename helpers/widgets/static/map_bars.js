@@ -86,7 +86,7 @@ export class Bars {
 
   // What softmax and choice are set to; null where there is nothing to set.
   setDials() {
-    const { trace, model, place } = this.view;
+    const { trace, model, place, root } = this.view;
     // A loss takes p at temperature 1.
     const heats = trace.sums && !trace.scored;
     const temperature = trace.scored ? 1 : model.get("temperature");
@@ -94,7 +94,7 @@ export class Bars {
     this.heat.value = temperature;
     this.degrees.textContent = temperature.toFixed(1);
     this.warmth.hidden = !heats;
-    this.warmth.firstChild.textContent = place ? "Temperature" : "T";
+    this.warmth.firstChild.textContent = place && !root.classList.contains("mm-narrow") ? "Temperature" : "T";
     const { chosen = [], written } = trace;
     this.lot.hidden = !heats || !place || !trace.chooses;
     this.undo.hidden =

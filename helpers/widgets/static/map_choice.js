@@ -60,7 +60,7 @@ export const choosing = {
     if (trace.image) return this.look(rank);
     const earlier = this.model.get("chosen").filter(([row]) => row < current);
     const again = this.model.get("chosen").some(([row, one]) => row === current && one === rank);
-    if (trace.recurrent) return this.rewrite({ chosen: again ? earlier : [...earlier, [current, rank]] });
+    if (trace.recurrent) return this.rewrite({ chosen: again ? earlier : [...earlier, [current, rank]], stop: -1 });
     if (rank === trace.drawn[current])
       return this.hear(
         `“${trace.candidates[current][rank][0]}” is what’s written here. Press another token to write that instead.`,
@@ -91,8 +91,7 @@ export const choosing = {
     let left = this.seed / 2 ** 32;
     const rank = found.findIndex(({ among }) => (left -= among) < 1e-9);
     const { token, among } = found[rank];
-    const heat = trace.shown.toFixed(1);
-    const drawn = `Draw ${this.draws}: “${token}”, which has ${percent(among)} of the chance among these ${found.length} at temperature ${heat}`;
+    const drawn = `Draw ${this.draws}: “${token}”, which has ${percent(among)} of the chance among these ${found.length} at temperature ${trace.shown.toFixed(1)}`;
     if (rank === trace.drawn[current])
       return this.hear(
         `${drawn}. It’s what is written here. Draw again${trace.shown < 2 ? ", or raise the temperature first" : ""}.`,
@@ -110,10 +109,11 @@ export const choosing = {
   },
   // The tour speaks of a model with all of its heads, and of all of the picture.
   mends(stop) {
-    const out = this.tour[stop] && ["off", "left_out"].some((name) => this.model.get(name).length);
-    this.starts = out && this.model.send && !this.tour[stop].leaves ? stop : -1;
-    if (this.starts >= 0) this.rewrite({ off: [], left_out: [] }, "The model is whole again …");
-    return this.starts >= 0;
+    const [step, before] = [this.tour[stop], this.tour[this.stop]];
+    const out = this.model.send && ["off", "left_out"].some((name) => this.model.get(name).length);
+    this.starts = out && (step ? !step.leaves : before?.leaves) ? stop : undefined;
+    if (this.starts !== undefined) this.rewrite({ off: [], left_out: [] }, "The model is whole again …");
+    return this.starts !== undefined;
   },
   // A patch is left out of the picture, or back in it.
   leave(patch) {
@@ -189,7 +189,7 @@ export const choosing = {
   },
   goesOn() {
     this.choosing = false;
-    if (this.starts >= 0) return this.goTo(this.starts);
+    if (this.starts !== undefined) return this.goTo(this.starts);
     if (this.scores) return this.bring(this.hear(this.costs()));
     if (this.trace.recurrent) return this.hear("");
     if (this.trace.image) return this.hear(this.trace.entire ? missed(this.trace) : "All patches are read again.");

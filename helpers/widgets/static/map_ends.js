@@ -43,7 +43,7 @@ export function embeddingScene(model, where, width, room) {
   const columns = !model.positions
     ? [["entered", "embedding", "Embedding", [learned]]]
     : [
-        ["embeddings", "embedding", "Embedding", [learned, "learned"]],
+        ["embeddings", "embedding", "Embedding", [learned, model.image ? "from the pixels" : "learned"]],
         ["positions", "position", "Position", [place, "one per position", "per position"]],
         [
           "entered",
@@ -73,7 +73,7 @@ export function embeddingScene(model, where, width, room) {
     const x = label + i * (strip + gap);
     scene.paint((p) => p.strips(stack[name], x, top, strip, pitch, { height: Math.max(3, pitch * 0.78) }));
     const room2 = i === columns.length - 1 ? width - x : strip + gap - 8;
-    const short = { Embedding: "Token", Position: "Pos." }[words] || words;
+    const short = { Embedding: model.image ? "Patch" : "Token", Position: "Pos." }[words] || words;
     const size = strip + gap > 120 ? 16 : 13;
     scene.label(fitting([words, short], room2 / 1.1), x, 18, { size, weight: 650, most: room2 });
     scene.label(fitting([...more, ""], room2), x, 40, { size: 13, color: "muted", most: room2 });
@@ -214,9 +214,8 @@ export function outputScene(model, where, width, room, row, dials) {
   const likely = `“${found[0].token}” gets ${percent(found[0].share)}`;
   scene.beat(`A softmax turns logits into probabilities. ${likely}.`, [x2 - 8, 0, width - x2 + 8, deep]);
   const rest = `${percent(Math.max(0, 1 - sum))} goes to the ${others}, “${found[0].token}” keeps ${percent(found[0].share)}`;
-  // What a GPT can draw.
   const cut = model.drawnAt
-    ? ` Only these ${found.length} can be drawn, so “${chosen.token}” has a chance of ${percent(chosen.among)}.`
+    ? ` Keeping these ${found.length}, the draw leaves out the others, so “${chosen.token}” has a chance of ${percent(chosen.among)}.`
     : hot && dials.choose
       ? ` “Draw one” draws among these ${found.length} only.`
       : "";

@@ -256,14 +256,13 @@ function mayFollow(model, row) {
 
 function follows(model, row) {
   const all = likeliest(model, row, model.candidates[row].length);
-  const { token, share, mark, among } = all.find((one) => one.drawn) || all[0];
-  const many = model.drawnAt && row < model.given ? ` from the ${all.length} likeliest` : "";
+  const { token, share, mark } = all.find((one) => one.drawn) || all[0];
+  const many = model.drawnAt ? ` from the ${all.length} likeliest` : "";
   const how = mark === "chosen" ? "Chosen" : `${title(mark.replace(" at", " at temperature"))}${many}`;
   const now = / at/.test(mark) ? ` at ${model.shown.toFixed(1)}` : "";
-  const ten = model.drawnAt ? `, or ${percent(among)} among these ${all.length}` : "";
   const beside = token === all[0].token ? "" : `; “${all[0].token}” has ${percent(all[0].share)}`;
   const text = textOf(model, -1, row + 1);
-  return `${how}: “${token}” (${percent(share)}${now}${ten}${beside}). It joins the text: “${text.length > 40 ? "…" : ""}${text.slice(-40)}”`;
+  return `${how}: “${token}” (${percent(share)}${now}${beside}). It joins the text: “${text.length > 40 ? "…" : ""}${text.slice(-40)}”`;
 }
 
 // The token that was drawn leaves the list for the row below the last one.

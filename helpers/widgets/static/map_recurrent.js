@@ -25,7 +25,7 @@ export function recurrentScene(model, width, room, step, live) {
   const label = clamp(Math.ceil(longest) + 10, slim ? 64 : 80, 96);
   const turn = columnTurn((width - label) / model.tokens.length);
   // Room for the ways to the decoder's states, for these and the words below.
-  const [lift, deep] = [slim ? 98 : 90, slim ? 122 : 84 + (turn ? 18 : WRITES)];
+  const [lift, deep] = [slim ? 98 : 90, slim ? 122 + (turn ? 16 : 0) : 84 + WRITES];
   const top = slim ? 24 : HEADLINE;
   const free = room - (slim ? 24 : 0) - top - lift - deep;
   // Each row has its name, and each weight can be pressed.
@@ -57,16 +57,13 @@ export function recurrentScene(model, width, room, step, live) {
   const most = Math.max(...weights);
   const best = `“${model.source[weights.indexOf(most)]}”`;
   const next = "Which source token gets most in the next step? Guess, then press that step.";
-  const stopped = model.source[n - 2] === ".";
-  const known = stopped && /\.\s*$/.test(model.sentence || ".");
-  const stops = `The model only knows sentences that end with “ .”${stopped ? ", so one was added" : ""}. `;
   // How much of what is written comes from where it looks: measured, by looking at each token alone.
-  const same = model.alone[step];
-  const any = `Any of the ${n} tokens alone would lead to it, so where it looks doesn’t decide this word. `;
-  const few = `If all the weight were on one token, ${same} of the ${n} would lead to this word. `;
+  const same = model.source.filter((_, row) => model.alone[step]?.[row] === model.written[step]);
+  const plain = same.length === 1 && model.source.indexOf(same[0]) === model.source.lastIndexOf(same[0]);
+  const any = `It would be written with all the weight on any token, so where it looks doesn’t decide this word. `;
   scene.hint = g.told
     ? `You made step ${step + 1} look at ${best} alone: it writes “${model.written[step]}”, and the sentence becomes “${sentenceOf(model.written)}${cut && " …"}” ${cut}Press the same weight again to undo that.`
-    : `${known ? "" : stops}${cut}Step ${step + 1}: ${best} gets ${percent(most)} of the weight, and “${model.written[step]}” is written. ${same === n ? any : same ? few : ""}${g.force ? "Press a weight to make it look only there." : `${slim ? "" : "Press play, or a score to see its products. "}${step + 1 < model.tokens.length ? next : ""}`}`;
+    : `${cut}Step ${step + 1}: ${best} gets ${percent(most)} of the weight, and “${model.written[step]}” is written. ${same.length === n ? any : plain ? `With all the weight on any token but “${same[0]}”, another word would be written. ` : ""}${g.force ? "Press a weight to make it look only there." : `${slim ? "" : "Press play, or a score to see its products. "}${step + 1 < model.tokens.length ? next : ""}`}`;
   return scene;
 }
 
@@ -189,7 +186,7 @@ function nextToken(scene, model, g) {
   // On a phone they are side by side, below the tokens that are read.
   const room = g.slim ? (g.width - left - 10) / 2 : g.width - left;
   const pitch = g.slim ? 0 : Math.min(42, high / found.length);
-  const first = g.slim ? g.room - g.deep + 113 : top + high / 2 - (found.length * pitch) / 2;
+  const first = g.slim ? g.room - 9 : top + high / 2 - (found.length * pitch) / 2;
   if (g.slim) scene.note("writes", 0, first - 5);
   else scene.label("Next token", left, first - 12, { size: 13, weight: 600 });
   scene.paint((p) =>
@@ -220,6 +217,8 @@ function chain(scene, model, g) {
   scene.labels.push((p) => key.draw(p, scene.height - key.height));
   scene.note("reads", turn ? 0 : g.label - 8, y + 46, turn ? "left" : "right");
   if (!turn) scene.note("writes", g.label - 8, y + 64, "right");
+  // Turned words leave no room for a second row of them.
+  else scene.note(`So far: ${sentenceOf(model.written.slice(0, g.step + 1))}`, 0, y + 106, "left", g.width);
   if (!turn && model.chosen.length) scene.note("by itself", g.label - 8, y + 81, "right");
   for (let t = 0; t < n; t++) {
     const x = g.label + t * pitch;
@@ -336,28 +335,22 @@ function recurrentBeats(scene, model, g) {
   const mixed = g.slim ? scene.parts.context : [column(3)];
   const rects = [[...scene.parts.query, column(1)], [column(2)], mixed, [low, write]];
   const moves = stepMoves(model, g);
-  const [said, own] = [model.written, model.own].map(sentenceOf);
-  const same = said === own ? "the same as on its own" : `instead of “${own}”`;
-  const finished = ` The translation: “${said}${g.cut && " …"}”${model.chosen.length ? ` (${same})` : ""}${g.cut && ` ${g.cut}`}`;
+  const [translation, own] = [model.written, model.own].map(sentenceOf);
+  const same = translation === own ? "the same as on its own" : `instead of “${own}”`;
+  const finished = ` The translation: “${translation}${g.cut && " …"}”${model.chosen.length ? ` (${same})` : ""}${g.cut && ` ${g.cut}`}`;
   model.tokens.forEach((_token, t) => {
     const weights = rowOf(model.weights, t);
     const most = Math.max(...weights);
     const best = `“${model.source[weights.indexOf(most)]}”`;
     const set = model.chosen.includes(t);
-    const long = [
-      "Step 1: the query is s₀, the decoder’s state before it. It is compared with each encoder state.",
-      set ? `You set all weight on ${best}.` : "A softmax turns the scores into weights that sum to 1.",
-      "The encoder states, mixed by their weights, are the context.",
-      `With the context the decoder makes its next state, s₁, and writes “${model.written[t]}”${model.alone[t] === model.source.length ? ", as from any token alone" : ""}.`,
-    ];
     const whole = `Step ${t + 1}: ${set ? `you made ${best} get` : `${best} gets`} ${percent(most)}, and “${model.written[t]}” is written.`;
-    const short = [
-      `Step ${t + 1}, compare s${subscript(t)}${set ? "" : `: ${best} fits best`}.`,
-      `${set ? "You set" : "Weigh"}: ${best} gets ${percent(most)}.`,
-      "Mix: a new context.",
-      `${whole}${t + 1 === model.tokens.length ? finished : ""}`,
+    const said = [
+      `Step ${t + 1}: the query is s${subscript(t)}, the decoder’s state before it. With each encoder state it gives a score.`,
+      set ? `You set all weight on ${best}.` : `A softmax turns them into weights: ${best} gets ${percent(most)}.`,
+      "The encoder states, mixed by their weights, are the context.",
+      `With the context the decoder makes its next state, s${subscript(t + 1)}, and writes “${model.written[t]}”.${t + 1 === model.tokens.length ? finished : ""}`,
     ];
-    (t ? short : long).forEach((words, i) => {
+    said.forEach((words, i) => {
       scene.beat(words, ...rects[i]);
       Object.assign(scene.beats.at(-1), { turn: t, first: t ? whole : "" });
       scene.moves(moves[i]);

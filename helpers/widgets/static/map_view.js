@@ -241,7 +241,7 @@ class MapView {
     this.reads = model.get("_refused") ? "" : model.get("sentence");
     Object.assign(this.trace, { chosen: model.get("chosen").map(([row]) => row), sentence: model.get("sentence") });
     readInsides(this.trace, model.get("_inside"), model.get("_inside_data"));
-    this.tour = model.get("_tour").filter(({ leaves }) => !leaves || (model.send && this.trace.reads >= 0));
+    this.tour = model.get("_tour").filter(({ leaves }) => !leaves || (model.send && !(this.trace.reads < 0)));
     for (const stack of this.trace.stacks) stack.left = model.get("left_out");
     // Pictures whose answer is known already.
     this.trace.opened = this.opened.add(this.trace.reads);
@@ -310,8 +310,7 @@ class MapView {
     const ours = model.get("here") === "loss";
     const { losses, back } = this.tour[this.stop] || {};
     trace.scored = Boolean((ours || losses) && trace.encoder && trace.decoder);
-    Object.assign(trace, { shows: losses, trained: back });
-    trace.leaves = this.leaves;
+    Object.assign(trace, { shows: losses, trained: back, leaves: this.leaves });
     this.scores = ours && trace.scored && model.get("_asks") && Boolean(model.send);
     trace.unreferred = this.scores && !model.get("reference");
     const high = window.innerHeight - (this.scores ? (width < NARROW ? 90 : 44) : 0);

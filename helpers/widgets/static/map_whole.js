@@ -67,8 +67,9 @@ function measures(model, width, room, spare, small) {
   // One strip alone needs less than three.
   const vectors = model.positions || narrow ? 3 * strip + 2 * gap : 70;
   const left = narrow ? label + 4 : label + vectors + 12;
+  const spared = model.scored ? 150 : model.kind === "GPT" ? 110 : model.image ? 58 : 43;
   const right = model.candidates.length
-    ? clamp(width * 0.12 + (model.scored ? 150 : model.image ? 58 : 43), 112, model.scored ? 320 : 190)
+    ? clamp(width * 0.12 + spared, 112, model.scored ? 320 : 240)
     : strip + (width < 760 ? 14 : 110);
   const layers = Math.max(...model.stacks.map((one) => one.layers.length));
   const module = narrow ? width - left : (width - left - right) / layers;
