@@ -1227,7 +1227,7 @@ def test_in_jupyterlab_a_head_is_switched_off_and_both_translations_stand_there(
     press(page, "Escape")
     page.get_by_role(
         "button", name="Take the tour"
-    ).click()  # it speaks of a model with all of them
+    ).click()  # it speaks of a model with all
     expect(page.locator(".mm-words")).to_contain_text("This is a whole Transformer")
     page.get_by_role("button", name="Leave", exact=True).click()
     expect(strip).to_be_hidden()

@@ -93,9 +93,7 @@ export const choosing = {
     const { token, among } = found[rank];
     const drawn = `Draw ${this.draws}: “${token}”, which has ${percent(among)} of the chance among these ${found.length} at temperature ${trace.shown.toFixed(1)}`;
     if (rank === trace.drawn[current])
-      return this.hear(
-        `${drawn}. It’s what is written here. Draw again${trace.shown < 2 ? ", or raise the temperature first" : ""}.`,
-      );
+      return this.hear(`${drawn}. It’s what is written here. Draw again, or change the temperature first.`);
     if (!this.model.send) return this.hear(`${drawn}. To see how the model goes on from it, run the cell.`);
     this.choose(rank);
     this.lot = drawn;
