@@ -1225,9 +1225,7 @@ def test_in_jupyterlab_a_head_is_switched_off_and_both_translations_stand_there(
     expect(strip).to_contain_text("nothing of the French sentence reaches the decoder")
     expect(page.get_by_role("button", name="Cross-attention: switch all on")).to_be_focused()
     press(page, "Escape")
-    page.get_by_role(
-        "button", name="Take the tour"
-    ).click()  # it speaks of a model with all
+    page.get_by_role("button", name="Take the tour").click()  # it speaks of a model with all
     expect(page.locator(".mm-words")).to_contain_text("This is a whole Transformer")
     page.get_by_role("button", name="Leave", exact=True).click()
     expect(strip).to_be_hidden()
