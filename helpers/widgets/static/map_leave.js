@@ -17,7 +17,7 @@ export function missed({ entire, encoder, guesses, candidates, right }) {
     const [before, now] = shares.map(percent);
     return `“${token}” ${before === now ? `still has ${now}` : `goes from ${before} to ${now}`}`;
   };
-  const label = said === right ? "" : `, and its label, ${goes(right, was, is)}`;
+  const label = said === right ? "" : `, and its label ${goes(right, was, is)}`;
   const share = goes(said, entire.answer, candidates[0].find(([token]) => token === said)[2]);
   const turned = says === said ? "" : `, and the answer is now “${says}”`;
   return `${who} had ${had} of the class token’s weight in the last layer${one ? ` (${place})` : ""}. Without ${one ? "it" : "them"}, ${share}${label}${turned}.`;
