@@ -14,10 +14,6 @@ def words_of(trace, off=()) -> dict:
     stack = trace.stacks[0]
     name = "decoder" if stack is trace.decoder else "encoder"
     first = stack.layers[0]
-    place, query, key = _sharpest(stack, name)
-    _, layer, _, head = place.split("/")
-    heads, head = stack.layers[int(layer)][0].heads, int(head)
-    dot = heads.query[head, query] @ heads.key[head, key]
     source = _tokens(stack.tokens)
     row = _most_telling(source, [parts[0].heads for parts in stack.layers])
     followed, collects = _shift(source, stack.layers)
@@ -38,6 +34,24 @@ def words_of(trace, off=()) -> dict:
         "follow_source": f"{name}:{followed}",
         "layer": f"{name}/0",
         "output": "decoder/output",
+        **_pair_words(stack, name, source),
+        "aim": trace.aim,
+        "right": trace.right,
+        "n_pictures": len(trace.choices),
+        "n_misread": sum(label != said for _, label, said, _ in trace.choices),
+    }
+    if len(trace.stacks) == 2:
+        return words | _target_words(trace, source, off)
+    return words | (_drawn_words(trace) if trace.candidates else {})
+
+
+def _pair_words(stack, name, source):
+    """Choose one head, and the token in it that is surest of another."""
+    place, query, key = _sharpest(stack, name)
+    _, layer, _, head = place.split("/")
+    heads, head = stack.layers[int(layer)][0].heads, int(head)
+    dot = heads.query[head, query] @ heads.key[head, key]
+    return {
         "head": place,
         "number": f"{place}/{query},{key}",
         "asks": source[query],
@@ -47,14 +61,7 @@ def words_of(trace, off=()) -> dict:
         "score": f"{heads.scores[head, query, key]:.2f}".replace("-", "−"),
         "share": percent(heads.weights[head, query, key].item()),
         **{w: f"{place}/{w}/{at}" for w, at in {"q": query, "k": key, "v": key}.items()},
-        "aim": trace.aim,
-        "right": trace.right,
-        "n_pictures": len(trace.choices),
-        "n_misread": sum(label != said for _, label, said, _ in trace.choices),
     }
-    if len(trace.stacks) == 2:
-        return words | _target_words(trace, source, off)
-    return words | (_drawn_words(trace) if trace.candidates else {})
 
 
 def _drawn_words(trace):
