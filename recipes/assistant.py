@@ -233,9 +233,7 @@ def teach_preference(args):
     for number, (n, how) in enumerate(PREFERRED_ROUNDS):
         seed = args.seed + number
         asked = instructions("train", args.examples or n, kinds=["story"], seed=seed)
-        pairs = rank_pairs(
-            assistant, asked, points, 8, seed, temperature=1.0, least=NO_STORY, **how
-        )
+        pairs = rank_pairs(assistant, asked, points, 8, seed, 1.0, least=NO_STORY, **how)
         start = copy.deepcopy(assistant)
         losses += prefer(assistant, start, pairs, args.dpo_rate, seed)
         first, n_pairs = first or pairs, n_pairs + len(pairs)

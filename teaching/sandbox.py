@@ -167,9 +167,7 @@ def _crowd(pid):
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
         inside = os.readlink(f"/proc/{children[0]}/ns/pid") if children else None
         if inside not in (None, os.readlink("/proc/self/ns/pid")):
-            links = (
-                f"{entry.path}/ns/pid" for entry in os.scandir("/proc") if entry.name.isdigit()
-            )
+            links = (f"{one.path}/ns/pid" for one in os.scandir("/proc") if one.name.isdigit())
             return sum(_link(link) == inside for link in links)
     return 0
 

@@ -31,9 +31,7 @@ def chat_box(writer=lambda ids: [*ids[1:3], MARKS.end], **state):
 
 def test_it_keeps_what_every_explorer_promises():
     check_the_still_picture(chat_box())
-    check_that_every_change_shows(
-        chat_box(), {"sentence": "No <|end|>.", "template": "no template"}
-    )
+    check_that_every_change_shows(chat_box(), {"sentence": "No <|end|>", "template": "no template"})
 
 
 def test_what_is_read_is_the_template_and_what_is_left_of_it():

@@ -906,9 +906,7 @@ def test_a_list_that_shrank_is_called_a_list():
     ids=["one number in a tensor", "a list", "a tuple", "a tuple of tensors"],
 )
 def test_the_same_result_in_another_wrapping_is_right(name, otherwise):
-    assert exercises.check(
-        name, lambda *inputs: otherwise(exercises.reference(name)(*inputs))
-    ).passed
+    assert exercises.check(name, lambda *given: otherwise(exercises.reference(name)(*given))).passed
 
 
 @pytest.mark.parametrize(("name", "told"), [("causal_mask", "bool"), ("teacher_forcing", "floats")])
@@ -986,6 +984,4 @@ def test_a_part_that_is_trained_later_lets_the_gradient_through():
         assert (verdict.passed, verdict.mistake) == (False, "no gradient")
         assert "couldn't learn" in verdict.message
     # What nobody trains may be written as one likes.
-    assert judge(
-        "alignment_from_weights", lambda weights: torch.tensor(weights.argmax(-1).tolist())
-    )
+    assert judge("alignment_from_weights", lambda w: torch.tensor(w.argmax(-1).tolist()))

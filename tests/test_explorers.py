@@ -509,10 +509,8 @@ def test_what_a_wrong_guess_would_show_and_what_rules_it_out_is_measured():
         assert report.findings[0].name == ALL[one["name"]].finding
         source = report.dependence.get("source", {"": moved})[""] > 1e-5
         first = "all " * moved[0].all() + str(moved[0].sum().item())
-        fits = (
-            f"get {weight:.0%} of it." if full else f"{(~moved).sum()} of its 121 cells are empty"
-        )
-        here = {"A": fits, "F": fits, "C": f"{early} of its outputs change too early",
+        fit = f"get {weight:.0%} of it." if full else f"{(~moved).sum()} of its 121 cells are empty"
+        here = {"A": fit, "F": fit, "C": f"{early} of its outputs change too early",
                 "D": f"{missed} outputs ignore a word" if missed else "no output ignores a word",
                 "E": "every word changes every output" if full else "there is only one, and",
                 "B": f"source words change all {source.all(1).sum()} outputs",

@@ -20,9 +20,7 @@ def some(part):
 @pytest.mark.parametrize("part", ["train", "unseen"])
 def test_every_kind_comes_equally_often_and_every_answer_follows_its_rule(part):
     made = some(part)
-    assert {kind: sum(one.kind == kind for one in made) for kind in KINDS} == dict.fromkeys(
-        KINDS, 30
-    )
+    assert {k: sum(one.kind == k for one in made) for k in KINDS} == dict.fromkeys(KINDS, 30)
     assert [one for one in made if not one.followed_by(one.answer)] == []
 
 

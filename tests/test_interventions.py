@@ -57,9 +57,7 @@ def test_silencing_a_head_is_zeroing_its_columns_of_w_o(model, texts):
         model(texts)
     with heads_replaced(model, {(1, 2): outputs[1][:, 2]}):  # by what it puts out anyway
         torch.testing.assert_close(model(texts), whole)
-    with heads_replaced(
-        model, {(1, 2): lambda heads, head: heads * (torch.arange(4) != head)[:, None]}
-    ):
+    with heads_replaced(model, {(1, 2): lambda x, head: x * (torch.arange(4) != head)[:, None]}):
         torch.testing.assert_close(model(texts), silenced)
     with pytest.raises(ValueError, match="heads 0 … 3"), heads_replaced(model, {(0, 4): 0}):
         pass

@@ -74,9 +74,7 @@ def test_a_cell_that_lacks_another_says_what_to_run(cell, said, capsys):
     assert (said or "") in shown
 
 
-def test_after_a_stopped_training_a_check_of_its_numbers_says_so_and_shows_no_error(
-    capsys, monkeypatch
-):
+def test_after_a_stopped_training_a_check_of_its_numbers_says_so_without_error(capsys, monkeypatch):
     shell = InteractiveShell()
     shell.set_custom_exc(tuple(notebook.SKIPPED), notebook._show_and_explain)
     monkeypatch.setattr(StopBetweenSteps, "_cell", 3)

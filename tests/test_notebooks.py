@@ -144,9 +144,7 @@ def test_exported_page_shows_the_pictures_and_no_live_view(name):
     assert views == []
     page, _ = EXPORTER.from_notebook_node(notebook)
     alts = [picture.get("alt") for picture in pictures(page)]
-    stored = [
-        a["alt"] for kind, html in shown(notebook) if kind == "text/html" for a in pictures(html)
-    ]
+    stored = [a["alt"] for k, html in shown(notebook) if k == "text/html" for a in pictures(html)]
     assert [alt for alt in alts if alt in stored] == stored
 
 

@@ -45,9 +45,7 @@ def test_it_adds_unseen_numbers_and_hands_large_ones_to_a_tool(adder):
     right = [final_number(t) == one.total for t, one in zip(texts, asked, strict=True)]
     assert sum(right) > 14
     tools = {"add": lambda a, b: a + b}
-    talks = [
-        (one, answer_with_tools(adder.reply, tools, one.prompt)) for one in large_sums("unseen", 5)
-    ]
+    talks = [(s, answer_with_tools(adder.reply, tools, s.prompt)) for s in large_sums("unseen", 5)]
     assert sum(talk[-1]["content"] == str(one.total) for one, talk in talks) >= 3
 
 

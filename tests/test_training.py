@@ -297,9 +297,7 @@ def test_nan_leaves_the_last_good_weights_not_the_best():
 
     model.register_forward_pre_hook(break_in_the_second_epoch)
     with pytest.raises(FloatingPointError, match="at step 10 "):
-        train(
-            model, copy_task(60), [], quick(average_decay=0.9), score=lambda _: 1.0, progress=False
-        )
+        train(model, copy_task(60), [], quick(average_decay=0.9), score=lambda _: 1, progress=False)
     found = weights_of(model)
     torch.testing.assert_close(found[found.isfinite()], before[9][found.isfinite()])
 

@@ -3,13 +3,7 @@
 import pytest
 import torch
 
-from helpers.models.vit import (
-    VisionTransformer,
-    VitConfig,
-    attention_rollout,
-    patchify,
-    unpatchify,
-)
+from helpers.models.vit import VisionTransformer, VitConfig, attention_rollout, patchify, unpatchify
 
 SIZES = {
     "image_size": 12, "patch_size": 4, "n_channels": 2, "n_classes": 5, "d_model": 8,
@@ -105,9 +99,7 @@ def test_the_default_is_vit_base_with_its_86_million_parameters():
 
 def test_rollout_of_one_layer_is_half_the_mean_of_its_heads_and_half_the_identity():
     weights = torch.tensor([[[[1.0, 0.0], [0.5, 0.5]], [[0.0, 1.0], [0.5, 0.5]]]])
-    torch.testing.assert_close(
-        attention_rollout(weights), torch.tensor([[0.75, 0.25], [0.25, 0.75]])
-    )
+    torch.testing.assert_close(attention_rollout(weights), torch.tensor([[3, 1], [1, 3]]) / 4)
 
 
 def test_rollout_follows_a_path_through_the_layers_in_their_order():

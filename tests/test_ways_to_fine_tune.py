@@ -18,9 +18,7 @@ def stored():
 def test_every_method_is_stored_at_every_size_with_every_draw(stored):
     assert tuple(CURVE) == SIZES
     for scores in stored["frozen"].values():
-        assert {size: len(found) for size, found in scores.items()} == {
-            str(n): DRAWS for n in SIZES
-        }
+        assert {size: len(one) for size, one in scores.items()} == {str(n): DRAWS for n in SIZES}
     runs = stored["curve"]["runs"]
     assert stored["curve"]["command"] == recipe.COMMAND
     assert {size: len(found) for size, found in runs.items()} == {str(n): DRAWS for n in SIZES}

@@ -162,9 +162,7 @@ class Card(StaticFallback, anywidget.AnyWidget):
         """Return the question and what can be chosen; no answer is in it."""
         prediction = self.prediction
         if prediction.options:
-            items = "".join(
-                f"<li>{panels.rich(text)}</li>" for text, _ in prediction.options.values()
-            )
+            items = "".join(f"<li>{panels.rich(t)}</li>" for t, _ in prediction.options.values())
             choice = f"<ul>{items}</ul>"
         else:
             choice = f"<p><em>{html.escape(_kind_of_number(prediction))}</em></p>"

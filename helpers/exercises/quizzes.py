@@ -351,6 +351,4 @@ class Open(Quiz):
         self.said.value = panels.panel("solution", body, "A model answer")
 
 
-KINDS = {
-    kind.__name__.lower(): kind for kind in (Single, Multiple, Number, Shape, Order, Match, Open)
-}
+KINDS = {one.__name__.lower(): one for one in (Single, Multiple, Number, Shape, Order, Match, Open)}

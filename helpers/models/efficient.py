@@ -56,9 +56,7 @@ def tiled_attention(query, key, value, block):
     largest = query.new_full((*query.shape[:-1], 1), -math.inf)
     total = torch.zeros_like(largest)
     mixed = query.new_zeros(*query.shape[:-1], value.shape[-1])
-    for some_keys, some_values in zip(
-        key.split(block, dim=-2), value.split(block, dim=-2), strict=True
-    ):
+    for some_keys, some_values in zip(key.split(block, -2), value.split(block, -2), strict=True):
         scores = query @ some_keys.transpose(-2, -1) / math.sqrt(query.shape[-1])  # (..., T, block)
         new = torch.maximum(largest, scores.amax(-1, keepdim=True))
         shrink, powers = (largest - new).exp(), (scores - new).exp()

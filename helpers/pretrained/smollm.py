@@ -195,9 +195,7 @@ def load_smollm(dtype=torch.float32, path=None) -> SmolLM:
     """
     facts, weights, tokenizer = _published(dtype, path)
     model = build_llama(facts, weights)
-    card = {
-        name: facts[f"general.{name}"] for name in ("name", "license", "organization", "size_label")
-    }
+    card = {n: facts[f"general.{n}"] for n in ("name", "license", "organization", "size_label")}
     return SmolLM(model, tokenizer, card)
 
 

@@ -125,9 +125,7 @@ def train_genres(
         for _ in range(epochs):
             drawn, found = rows[torch.multinomial(weights, len(rows), True)], []
             for batch in _batches(drawn, tables[2].sum(1), batch_size):
-                loss = _loss(
-                    model, [part[batch] for part in tables], windows.genres[batch], missing
-                )
+                loss = _loss(model, [one[batch] for one in tables], windows.genres[batch], missing)
                 rising = min(1, 10 * (step + 1) / n_steps)
                 falling = (1 + math.cos(math.pi * step / n_steps)) / 2
                 step += 1

@@ -8,9 +8,7 @@ from notebooks import copies
 
 BEGIN = ".course-deck-start"
 NUMBER = ".course-deck-bar output"
-LONG = "\n\n".join(
-    f"Paragraph {i} says a little more than can be said in a line." for i in range(30)
-)
+LONG = "\n\n".join(f"Paragraph {i} says a little more than fits into a line." for i in range(30))
 TALL = "from IPython.display import HTML\n\nHTML('<div style=\"height: 1500px\">a tower</div>')"
 TEXTS = """() => [...document.querySelectorAll('.jp-Cell.on')].map(cell => cell.innerText)
     .join('\\n')"""

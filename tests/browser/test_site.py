@@ -77,9 +77,7 @@ def translated(page, sentence):
 
 def test_a_sentence_is_translated_in_the_page_also_without_a_network(visit, address):
     page = visit("index.html")
-    assert not any(url.endswith(".safetensors") for url in page.requests), (
-        "not before somebody asks"
-    )
+    assert not any(url.endswith(".safetensors") for url in page.requests), "nobody has asked yet"
     assert page.locator(".mm:visible").count() == 1, "an example is there before"
     assert "eat" in translated(page, "Deux hommes mangent une pizza dans la rue.")
     page.wait_for_selector(".mm-hit:visible[aria-label*='mangent']", state="attached")
@@ -94,9 +92,7 @@ def test_a_sentence_is_translated_in_the_page_also_without_a_network(visit, addr
 
     again = visit("index.html", page.context)
     assert translated(again, "Un homme dort.")
-    assert not any(url.endswith(".safetensors") for url in again.requests), (
-        "the browser has kept it"
-    )
+    assert not any(url.endswith(".safetensors") for url in again.requests), "kept by the browser"
 
 
 def test_a_prediction_opens_its_result_and_nothing_else(visit):

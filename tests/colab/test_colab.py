@@ -22,9 +22,7 @@ NAMES = [
     if name.startswith("00") or "widget" in name
 ]
 
-pytestmark = pytest.mark.skipif(
-    not COLAB_PYTHON.exists(), reason="no .venv-colab: run `make colab`"
-)
+pytestmark = pytest.mark.skipif(not COLAB_PYTHON.exists(), reason="no .venv-colab: make colab")
 
 
 def run(*arguments):
