@@ -15,14 +15,8 @@ from helpers.data import two_digits as sums
 from helpers.pretrained.adder import ADDER, STEPS_DONE, UNDER_WAY, build_adder, load_adder
 from helpers.pretrained.measured import store
 from helpers.pretrained.weight_files import save_weights
+from helpers.training import reward
 from helpers.training.optimizers import take_step
-from helpers.training.reward import (
-    group_advantages,
-    log_probs_of,
-    policy_step,
-    rejection_step,
-    write,
-)
 
 RULES = {"grpo": sums.is_right, "rejection": sums.is_right, "gamed": sums.is_mentioned}
 RATE = 3e-4
@@ -41,7 +35,7 @@ def start(steps=600, seed=0):
     for step in range(1, steps + 1):
         some = pairs[torch.randint(len(pairs), (128,))]
         written, counted = sums.answers_of(some, draw)
-        loss = -log_probs_of(model, sums.prompts_of(some), written)[counted].mean()
+        loss = -reward.log_probs_of(model, sums.prompts_of(some), written)[counted].mean()
         take_step(loss, [optimiser], 2e-3, step)
     return model
 
@@ -60,14 +54,14 @@ def rounds(model, way, steps, seed):
         some = pairs[torch.randint(len(pairs), (PROMPTS,), generator=generator)]
         some = some.repeat_interleave(GROUP, 0)
         prompts = sums.prompts_of(some)
-        written, counted = write(model, prompts, sums.END, sums.LONGEST, generator)
+        written, counted = reward.write(model, prompts, sums.END, sums.LONGEST, generator)
         rewards = sums.rewards_of(written, some, RULES[way]).view(-1, GROUP)
         drift = 0.0
         if way == "rejection":
-            rejection_step(model, optimiser, prompts, written, counted, rewards)
+            reward.rejection_step(model, optimiser, prompts, written, counted, rewards)
         else:
-            drift = policy_step(
-                model, first, optimiser, prompts, written, counted, group_advantages(rewards)
+            drift = reward.policy_step(
+                model, first, optimiser, prompts, written, counted, reward.group_advantages(rewards)
             )
         yield {"step": step, "reward": rewards.mean().item(), "drift": drift}
 
@@ -76,10 +70,10 @@ def rounds(model, way, steps, seed):
 def score(model, n=400, samples=16, temperature=1.0):
     """Measure a `model` on `n` unseen sums: shares of right answers, and the answers' length."""
     pairs = sums.two_digit_sums("unseen")[:n]
-    greedy, _ = write(model, sums.prompts_of(pairs), sums.END, sums.LONGEST)
+    greedy, _ = reward.write(model, sums.prompts_of(pairs), sums.END, sums.LONGEST)
     every = pairs.repeat_interleave(samples, 0)
     generator = torch.Generator().manual_seed(1)
-    written, counted = write(
+    written, counted = reward.write(
         model, sums.prompts_of(every), sums.END, sums.LONGEST, generator, temperature
     )
     right = sums.rewards_of(written, every, sums.is_right).view(n, samples)

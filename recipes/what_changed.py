@@ -17,12 +17,7 @@ import torch.nn.functional as F
 from helpers.data.stories import stories
 from helpers.models.gpt import GPT, GPTConfig
 from helpers.pretrained.measured import store
-from helpers.training.language_modelling import (
-    TextTraining,
-    bits_per_byte,
-    nats_of_text,
-    train_on_text,
-)
+from helpers.training import language_modelling
 from helpers.training.letter_models import story_letters
 from helpers.training.optimizers import take_step
 from recipes.storyteller import train_tokenizer
@@ -98,12 +93,12 @@ def train_block(
     """
     torch.manual_seed(seed)
     model = GPT(experiment.config(changes))
-    settings = TextTraining(
+    settings = language_modelling.TextTraining(
         steps=steps, batch_size=experiment.batch_size, length=experiment.length,
         peak_rate=peak_rate, warmup_steps=steps // 8, optimizer="muon", seed=seed,
     )  # fmt: skip
     started = time.process_time()
-    train_on_text(model, ids, settings, progress=False)
+    language_modelling.train_on_text(model, ids, settings, progress=False)
     return model, (time.process_time() - started) / steps
 
 
@@ -138,8 +133,8 @@ class Scores:
     def score(self, name, steps, peak_rate, seed):
         """Train the block of that name, and return its bits per byte."""
         model, _ = train_block(self.experiment, BLOCKS[name], self.ids, steps, peak_rate, seed)
-        nats = nats_of_text(model, self.unseen_ids, self.experiment.length)
-        bits = round(bits_per_byte(nats, self.unseen), 4)
+        nats = language_modelling.nats_of_text(model, self.unseen_ids, self.experiment.length)
+        bits = round(language_modelling.bits_per_byte(nats, self.unseen), 4)
         print(f"{name}, seed {seed}, {steps} steps, rate {peak_rate}: {bits}", flush=True)
         return bits
 

@@ -5,16 +5,7 @@ import torch
 from safetensors import safe_open
 from torch import nn
 
-from helpers.models.bert import (
-    BertConfig,
-    BertEncoder,
-    MaskedLanguageModel,
-    Pooler,
-    SpanReader,
-    TextClassifier,
-    best_span,
-    mean_pool,
-)
+from helpers.models import bert
 from helpers.pretrained.minilm import bert_state, load_minilm, minilm_file
 
 IDS = torch.tensor([[5, 6, 7, 2], [8, 9, 0, 0]])
@@ -22,7 +13,7 @@ SIZES = {"vocab_size": 12, "d_model": 8, "n_heads": 2, "n_layers": 2, "d_ff": 16
 
 
 def small(**changes):
-    return BertEncoder(BertConfig(**(SIZES | changes))).double().eval()
+    return bert.BertEncoder(bert.BertConfig(**(SIZES | changes))).double().eval()
 
 
 def test_attention_maps_look_both_ways_and_leave_padding_out():
@@ -47,7 +38,7 @@ def test_dropout_is_on_in_training_only():
 
 
 def test_defaults_are_minilm_s_and_errors_are_clear():
-    config = BertConfig()
+    config = bert.BertConfig()
     assert (config.d_model, config.n_heads, config.n_layers, config.d_ff) == (384, 12, 6, 1536)
     assert (config.vocab_size, config.max_len, config.norm_eps) == (30522, 512, 1e-12)
     with pytest.raises(ValueError, match="holds 6 positions"):
@@ -69,7 +60,7 @@ def heads_beside_theirs(c):
         torch.manual_seed(0)
         hf = transformers.BertConfig(**sizes, **more)
         theirs = getattr(transformers, name)(hf).double().eval()
-        encoder, state = BertEncoder(c), getattr(theirs, "bert", theirs).state_dict()
+        encoder, state = bert.BertEncoder(c), getattr(theirs, "bert", theirs).state_dict()
         encoder.double().load_state_dict(bert_state(state, c.n_layers))
         ours = ours_of(encoder).double()
         for mine, other in copies(ours, theirs):
@@ -87,7 +78,7 @@ def heads_beside_theirs(c):
     ours, theirs = build("BertModel", Pooled, lambda a, b: [(a.pooler.dense, b.pooler.dense)])
     yield ours, call(theirs, "last_hidden_state", "pooler_output")
 
-    ours, theirs = build("BertForMaskedLM", MaskedLanguageModel, lambda a, b: [
+    ours, theirs = build("BertForMaskedLM", bert.MaskedLanguageModel, lambda a, b: [
         (a.dense, b.cls.predictions.transform.dense),
         (a.norm, b.cls.predictions.transform.LayerNorm),
     ])  # fmt: skip
@@ -98,14 +89,14 @@ def heads_beside_theirs(c):
 
     ours, theirs = build(
         "BertForSequenceClassification",
-        lambda encoder: TextClassifier(encoder, 3),
+        lambda encoder: bert.TextClassifier(encoder, 3),
         lambda a, b: [(a.pooler.dense, b.bert.pooler.dense), (a.classifier, b.classifier)],
         num_labels=3,
     )
     yield ours, call(theirs, "logits")
 
     ours, theirs = build(
-        "BertForQuestionAnswering", SpanReader, lambda a, b: [(a.span, b.qa_outputs)]
+        "BertForQuestionAnswering", bert.SpanReader, lambda a, b: [(a.span, b.qa_outputs)]
     )
     yield ours, call(theirs, "start_logits", "end_logits")
 
@@ -115,7 +106,7 @@ class Pooled(nn.Module):
 
     def __init__(self, encoder):
         super().__init__()
-        self.encoder, self.pooler = encoder, Pooler(encoder.config.d_model)
+        self.encoder, self.pooler = encoder, bert.Pooler(encoder.config.d_model)
 
     def forward(self, ids, segments):
         hidden = self.encoder(ids, segments)
@@ -124,7 +115,7 @@ class Pooled(nn.Module):
 
 @pytest.mark.slow
 def test_encoder_and_heads_equal_hugging_face_s_on_padded_pairs():
-    config = BertConfig(**(SIZES | {"norm_eps": 1e-12}))
+    config = bert.BertConfig(**(SIZES | {"norm_eps": 1e-12}))
     segments = torch.tensor([[0, 0, 1, 1], [0, 1, 0, 0]])
     for ours, theirs in heads_beside_theirs(config):
         with torch.no_grad():
@@ -147,14 +138,14 @@ def test_minilm_brings_its_pooler():
 
 def test_mean_pooling_leaves_padding_out_and_cls_pooling_takes_the_first():
     hidden = torch.randn(2, 4, 8)
-    pooled = mean_pool(hidden, IDS)
+    pooled = bert.mean_pool(hidden, IDS)
     torch.testing.assert_close(pooled[0], hidden[0].mean(0))
     torch.testing.assert_close(pooled[1], hidden[1, :2].mean(0))
     encoder = small()
-    classifier = TextClassifier(encoder, 2, pooling="cls").double()
+    classifier = bert.TextClassifier(encoder, 2, pooling="cls").double()
     assert torch.equal(classifier.pool(encoder(IDS), IDS), encoder(IDS)[:, 0])
     with pytest.raises(ValueError, match="'pooler', 'cls' or 'mean'; got 'max'"):
-        TextClassifier(encoder, 2, pooling="max")
+        bert.TextClassifier(encoder, 2, pooling="max")
 
 
 def test_best_span_is_the_best_valid_one():
@@ -163,6 +154,6 @@ def test_best_span_is_the_best_valid_one():
         start, end = torch.randn(2, 9, generator=generator)
         valid = [(i, j) for i in range(9) for j in range(i, min(i + 4, 9))]
         expected = max(valid, key=lambda span: start[span[0]] + end[span[1]])
-        first, last, logit = best_span(start, end, longest=4)
+        first, last, logit = bert.best_span(start, end, longest=4)
         assert (first, last) == expected
         assert logit == pytest.approx((start[first] + end[last]).item())
