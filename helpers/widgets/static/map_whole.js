@@ -15,7 +15,7 @@ export const HEAD = 22;
 // Between encoder and decoder, where the memory's line runs.
 const GAP = 54;
 // Room for the names of a layer's parts, below it.
-const UNDER = 20;
+const UNDER = 19;
 // What the likeliest tokens need beside the last layer.
 const ANSWER = 84;
 
@@ -34,7 +34,7 @@ function measures(model, width, room, spare, small) {
   // The whole model is in view, and takes what is to spare for its names; rows for fingers scroll.
   const coarse = !small && globalThis.matchMedia?.("(pointer: coarse)").matches;
   const room12 = Math.min(12, Math.floor((free + Math.max(0, spare)) / rows));
-  const named = even < LEAST ? room12 : Math.min(room12, Math.ceil(even));
+  const named = even < LEAST ? Math.min(room12, width < SLIM ? LEAST : 12) : Math.min(room12, Math.ceil(even));
   const least = width < SLIM && coarse ? FINGER : named >= LEAST && !model.image ? named : 2.5;
   // Of a picture's rows none is pressed by a finger: its patches are.
   const whole = even < 12 ? even : Math.floor(even);
