@@ -273,10 +273,7 @@ def next_token_loss(decode, ids):
 
 # %% tags=["trial", "hide-input"]
 some_ids = torch.tensor([[1, 5, 3, 8, 4, 2]])
-for name, says in [
-    ("repeats its inputs", some_ids[:, :-1]),
-    ("predicts perfectly", some_ids[:, 1:]),
-]:
+for name, says in ("repeats its inputs", some_ids[:, :-1]), ("predicts perfectly", some_ids[:, 1:]):
     try:
         loss = next_token_loss(lambda inputs, says=says: 50.0 * F.one_hot(says, 20), some_ids)
         print(f"a decoder that {name}: loss {loss:.2f}")

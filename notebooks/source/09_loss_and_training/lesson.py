@@ -222,9 +222,7 @@ print(f"log V = {log_v:.2f}, unigram entropy = {unigram:.2f}")
 # toy Transformer was trained with an honest log. Where does that log begin?
 
 # %% tags=["prediction", "hide-input"]
-logs = {
-    name: toy_models.load_toy(name).card["losses"][:1900] for name in ("additive", "transformer")
-}
+logs = {one: toy_models.load_toy(one).card["losses"][:1900] for one in ("additive", "transformer")}
 first = logs["transformer"][0]
 exercises.reveal(
     "first_loss_of_a_transformer",
@@ -274,13 +272,9 @@ wider = [F.pad(logits, (0, 0, 0, n), value=0.0) for n in (0, 48)]
 wider[1][:, 48:, PAD] = 12  # surely padding
 wider_targets = [targets, F.pad(targets, (0, 48), value=PAD)]
 flattered = [mean_of_all_positions(*pair).item() for pair in zip(wider, wider_targets, strict=True)]
-honest = [
-    losses.cross_entropy(*pair, PAD).item() for pair in zip(wider, wider_targets, strict=True)
-]
+honest = [losses.cross_entropy(*one, PAD).item() for one in zip(wider, wider_targets, strict=True)]
 print(f"padded to 48: {flattered[0]:.1f}   padded to 96: {flattered[1]:.1f}")
-notebook.claim(
-    flattered[1] < 0.6 * flattered[0] and math.isclose(honest[0], honest[1], rel_tol=1e-4)
-)
+notebook.claim(flattered[1] < 0.6 * flattered[0] and math.isclose(*honest, rel_tol=1e-4))
 
 # %% [markdown]
 # The model and the sentences haven't changed, only the padding has. Padding has to be left out twice, once from the
@@ -408,13 +402,8 @@ def tiny_run(clear, seed, steps=60):
 runs = {clear: [tiny_run(clear, seed) for seed in range(3)] for clear in ("last", "never")}
 ends = {clear: [run[-1] for run in of] for clear, of in runs.items()}
 never = max(ends["never"])
-happened = (
-    "nan"
-    if math.isnan(never)
-    else "stuck"
-    if min(ends["never"]) > 10 * max(ends["last"])
-    else "same"
-)
+is_stuck = min(ends["never"]) > 10 * max(ends["last"])
+happened = "nan" if math.isnan(never) else "stuck" if is_stuck else "same"
 exercises.reveal("gradients_never_cleared", measured=happened)
 axes = plots.labelled_lines(
     range(1, 61),
@@ -654,16 +643,8 @@ def smooth_targets(targets, vocab_size, epsilon):
 # The entropy of your smoothed target.
 target = exercises.mine("smooth_targets")(torch.tensor([0]), 37_000, 0.1)[0].double()
 floor = -(target * target.log()).sum().item()
-exercises.reveal(
-    "floor_of_smoothing",
-    measured="zero"
-    if floor < 0.05
-    else "tenth"
-    if floor < 0.2
-    else "third"
-    if floor < 0.6
-    else "high",
-)
+height = "zero" if floor < 0.05 else "tenth" if floor < 0.2 else "third" if floor < 0.6 else "high"
+exercises.reveal("floor_of_smoothing", measured=height)
 print(f"{-(smooth * smooth.log()).sum():.2f} nats with 6 words, {floor:.2f} with 37,000")
 assert 1.3 < floor < 1.45
 

@@ -54,14 +54,8 @@ reader = load_reader()
 nonsense = "Jim Henson was a nice puppet."
 henson = reader.answer("Who was Jim Henson?", nonsense)
 words = normalise_answer(henson.text)
-exercises.reveal(
-    "jim_henson",
-    measured="name"
-    if words == "jim henson"
-    else "sentence"
-    if "henson" in words
-    else "description",
-)
+said = "name" if words == "jim henson" else "sentence" if "henson" in words else "description"
+exercises.reveal("jim_henson", measured=said)
 print(henson)
 assert henson.text == nonsense[henson.start : henson.end] and "puppet" in henson.text
 
@@ -153,9 +147,7 @@ notebook.table(
     [[name, f"{recall(s, 1):.1%}", f"{recall(s, 5):.1%}"] for name, s in found_by.items()],
     ["search", "right paragraph first", "right paragraph in the first five"],
 )
-missed = {
-    name: set((ranks(s, right) > 0).nonzero().flatten().tolist()) for name, s in found_by.items()
-}
+missed = {of: set((ranks(s, right) > 0).nonzero().flatten().tolist()) for of, s in found_by.items()}
 in_both = len(missed["BM25"] & missed["MiniLM"])
 notebook.tell(
     f"""BM25 and MiniLM are about equally good, but they fail on different questions. BM25 misses {len(missed["BM25"])} and

@@ -139,14 +139,11 @@ print(write(averaging, letters, "once upon a time "))
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 live = {"average": nats_per_letter(averaging, validation)}
-exercises.reveal(
-    "what_an_average_knows",
-    measured="frequencies"
-    if live["average"] > by_frequency - 0.2
-    else "between"
-    if live["average"] > by_last_letter
-    else "below",
+got = live["average"]
+knows = (
+    "frequencies" if got > by_frequency - 0.2 else "between" if got > by_last_letter else "below"
 )
+exercises.reveal("what_an_average_knows", measured=knows)
 print(f"the average of all letters so far: {live['average']:.2f} nats per letter")
 notebook.tell(
     """The average reads every letter but makes hardly any use of what it reads. The last letter says most about the
@@ -253,14 +250,8 @@ means = {rung: sum(losses) / len(losses) for rung, losses in stored.items()}
 rungs = list(means)
 by_parts = means["four heads"] - means["residuals and feed-forward"]
 by_depth = means["residuals and feed-forward"] - means["three layers"]
-exercises.reveal(
-    "parts_or_depth",
-    measured="parts"
-    if by_parts > 1.25 * by_depth
-    else "depth"
-    if by_depth > 1.25 * by_parts
-    else "equal",
-)
+more = "parts" if by_parts > 1.25 * by_depth else "depth" if by_depth > 1.25 * by_parts else "equal"
+exercises.reveal("parts_or_depth", measured=more)
 _, axes = pyplot.subplots(figsize=(7, 3.6))
 for height, name in [(by_frequency, "letter frequencies"), (by_last_letter, "the last letter")]:
     axes.axhline(height, color=plots.GREY, linestyle="--", linewidth=1)
@@ -485,14 +476,9 @@ right = {
 # %% tags=["prediction", "hide-input", "nbval-ignore-output"]
 grammar = right["his or her"] + right["one or many"]
 meaning = right["who is who"] + right["good or bad"]
-exercises.reveal(
-    "which_task_it_learned",
-    measured="grammar"
-    if grammar >= meaning + 5
-    else "meaning"
-    if meaning >= grammar + 5
-    else "equal",
-)
+lead = grammar - meaning
+learned = "grammar" if lead >= 5 else "meaning" if lead <= -5 else "equal"
+exercises.reveal("which_task_it_learned", measured=learned)
 for task, tries in TASKS.items():
     given, yes, no = tries[0]
     print(f"{task:>11}: {right[task]} of {len(tries)} right, for instance: {given} …{yes} /{no}")

@@ -132,9 +132,7 @@ for name, prompts in forms.items():
     right = [one.followed_by(reply) for one, reply in zip(asked, replies)]
     followed[name] = sum(right) / len(right)
 exercises.reveal("most_harmful_template", measured=min(list(TEMPLATES)[1:-1], key=followed.get))
-notebook.table(
-    [[name, f"{share:.0%}"] for name, share in followed.items()], ["template", "followed"]
-)
+notebook.table([[of, f"{share:.0%}"] for of, share in followed.items()], ["template", "followed"])
 best, *broken = followed.values()
 notebook.tell(
     f"""

@@ -195,15 +195,9 @@ def writes(parts, prompt="The capital of France is", n=8):
     return smol.decode(ids)
 
 
-ladder = {"parts of 2018": loss(parts)}
-exercises.reveal(
-    "todays_weights_in_yesterdays_parts",
-    measured="above"
-    if ladder["parts of 2018"] > guess + 1
-    else "below"
-    if ladder["parts of 2018"] < guess - 1
-    else "about",
-)
+ladder = {"parts of 2018": (old := loss(parts))}
+turned_out = "above" if old > guess + 1 else "below" if old < guess - 1 else "about"
+exercises.reveal("todays_weights_in_yesterdays_parts", measured=turned_out)
 print(f"{ladder['parts of 2018']:.1f} nats per token; guessing at random: {guess:.1f}")
 notebook.tell(
     f"""That's twice as bad as guessing at random. A guess would be right one time in {len(embedding):,}. This model
@@ -266,9 +260,8 @@ ladder["neighbours share"] = with_neighbours
 first = loss({**parts, "share": lambda x, n: x[:, :1].expand(-1, n, -1, -1)})
 print(f"control, with the first key head for all: {first:.2f}\n")
 print(writes(parts))
-assert (
-    ladder["neighbours share"] < 0.5 * ladder["a gate"] and first > ladder["neighbours share"] + 2
-)
+assert ladder["neighbours share"] < 0.5 * ladder["a gate"]
+assert first > ladder["neighbours share"] + 2
 
 # %% [markdown] predict="which_part_costs_more"
 # ## 4. Two parts are left
@@ -336,18 +329,9 @@ rotations = {
 }
 controls = {name: loss({**parts, "rotate": wrong}) for name, wrong in rotations.items()}
 ladder |= {"rotation": before_norm, "RMSNorm": complete}
-costs = {
-    "rotary": controls["no rotation"] - complete,
-    "norm": before_norm - complete,
-}
-exercises.reveal(
-    "which_part_costs_more",
-    measured="rotary"
-    if costs["rotary"] > 2 * costs["norm"]
-    else "norm"
-    if costs["norm"] > 2 * costs["rotary"]
-    else "equal",
-)
+costs = {"rotary": controls["no rotation"] - complete, "norm": before_norm - complete}
+turned_out = max(costs, key=costs.get) if max(costs.values()) > 2 * min(costs.values()) else "equal"
+exercises.reveal("which_part_costs_more", measured=turned_out)
 for name, nats in controls.items():
     print(f"control, {name:>20}: {nats:.2f}")
 _, axes = pyplot.subplots(figsize=(7, 3.4))
@@ -450,18 +434,11 @@ print("without the four lines:", repr(smol.next_tokens("France ->", 1)[0][0]))
 found = measured("smollm")["examples"]
 scores = {tuple(key.split()): [round(24 * x) for x in draws] for key, draws in found.items()}
 mean = {key: statistics.mean(draws) for key, draws in scores.items()}
-harm = {
-    task: mean[task, "right", "4"] - mean[task, "mixed", "4"] for task in ("opposites", "capitals")
-}
+harm = {of: mean[of, "right", "4"] - mean[of, "mixed", "4"] for of in ("opposites", "capitals")}
 exercises.reveal("four_examples", measured=mean["capitals", "right", "4"])
-exercises.reveal(
-    "wrong_examples",
-    measured="antonyms"
-    if harm["opposites"] > harm["capitals"] + 4
-    else "capitals"
-    if harm["capitals"] > harm["opposites"] + 4
-    else "equal",
-)
+lead = harm["opposites"] - harm["capitals"]
+turned_out = "antonyms" if lead > 4 else "capitals" if lead < -4 else "equal"
+exercises.reveal("wrong_examples", measured=turned_out)
 _, both = pyplot.subplots(1, 2, figsize=(8.4, 3.2), sharey=True)
 for axes, task in zip(both, ("opposites", "capitals")):
     for kind, colour, counts in (
