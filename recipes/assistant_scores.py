@@ -63,14 +63,13 @@ def score_instructed():
     assistant, teller = load_assistant("instructed"), load_storyteller()
     unseen = instructions("unseen", 1400, seed=FRESH)
     seen = instructions("train", 700, seed=FRESH)
+    endless = WithoutEnd(assistant.model, assistant.teller)
     return {
         "followed": followed(assistant, unseen),
         "followed_seen": followed(assistant, seen),
         "story_model_alone": followed(PlainTeller(teller.model, teller), unseen[:140]),
         "story_model_in_template": followed(Assistant(teller.model, teller), unseen[:140]),
-        "template_without_end": followed(
-            WithoutEnd(assistant.model, assistant.teller), unseen[:140]
-        ),
+        "template_without_end": followed(endless, unseen[:140]),
         "facts": score_facts(assistant),
     }
 
@@ -155,15 +154,11 @@ def score_tool(assistant, n=60):
         answer_with_tools(assistant.reply, {"add": lambda a, b: a + b}, one.prompt)
         for one in asked[:30]
     ]
+    spoken = [final_number(talk[-1]["content"]) for talk in talks]
     return {
-        "at_once": share(
-            final_number(t) == one.total for t, one in zip(at_once, asked, strict=True)
-        ),
+        "at_once": share(final_number(t) == o.total for t, o in zip(at_once, asked, strict=True)),
         "calls_right": share(t == one.call for t, one in zip(calls, asked, strict=True)),
-        "with_tool": share(
-            final_number(talk[-1]["content"]) == one.total
-            for talk, one in zip(talks, asked[:30], strict=True)
-        ),
+        "with_tool": share(n == one.total for n, one in zip(spoken, asked[:30], strict=True)),
         "example": talks[0],
     }
 

@@ -162,29 +162,18 @@ def train_stage(args, histories, name, translator, texts, val_texts, alter=None,
         pairs = alter(epoch) if alter else texts
         return encode_pairs(tokenizer, pairs, 0.0 if plain else args.bpe_dropout)
 
-    histories[name] = train(
-        translator.model,
-        encode_pairs(tokenizer, texts),
-        encode_pairs(tokenizer, val_texts),
-        settings,
-        score=validation_bleu,
-        checkpoint=args.out / f"{name}.pt",
-        encode=encode_epoch,
-        progress=not args.quiet,
-    )
+    pairs = encode_pairs(tokenizer, texts), encode_pairs(tokenizer, val_texts)
+    how = {"checkpoint": args.out / f"{name}.pt", "encode": encode_epoch}
+    how |= {"score": validation_bleu, "progress": not args.quiet}
+    histories[name] = train(translator.model, *pairs, settings, **how)
     if histories[name].stopped_early:
         raise Stopped(name)
 
 
 def encode_pairs(tokenizer, pairs, dropout=0.0):
     """Turn `pairs` of texts into ids by a `tokenizer`; a share `dropout` of merges is skipped."""
-    return [
-        (
-            tokenizer.encode(source, eos=True, dropout=dropout),
-            tokenizer.encode(target, bos=True, eos=True, dropout=dropout),
-        )
-        for source, target in pairs
-    ]
+    encode = functools.partial(tokenizer.encode, eos=True, dropout=dropout)
+    return [(encode(source), encode(target, bos=True)) for source, target in pairs]
 
 
 def scores(translator, limit=None):

@@ -22,13 +22,8 @@ from helpers.training.letter_models import story_letters
 from helpers.training.optimizers import take_step
 from recipes.storyteller import train_tokenizer
 
-THEN = {
-    "norm_first": False,
-    "norm": "layer",
-    "positions": "learned",
-    "activation": "relu",
-    "tie_embeddings": True,
-}
+THEN = {"norm_first": False, "norm": "layer", "positions": "learned"}
+THEN |= {"activation": "relu", "tie_embeddings": True}
 CHANGES = {
     "pre-norm": {"norm_first": True},
     "RMSNorm": {"norm": "rms"},

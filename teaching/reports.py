@@ -93,16 +93,9 @@ def write(rows: list[dict], folder: Path):
         person[one["lesson"]] = one["total"]
     columns = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *lessons]
     write_rows(folder / "canvas.csv", people.values(), columns)
-    exported = [
-        {
-            "assignment": one["lesson"],
-            "student_id": one["id"] or one["name"],
-            "score": one["total"],
-            "max_score": one["maximum"],
-        }
-        for one in known
-    ]
     columns = ["assignment", "student_id", "score", "max_score"]
+    scored = [(o["lesson"], o["id"] or o["name"], o["total"], o["maximum"]) for o in known]
+    exported = [dict(zip(columns, values, strict=True)) for values in scored]
     write_rows(folder / "nbgrader.csv", exported, columns)
     for one in known:
         page = feedback(one, [row for row in rows if row["submission"] == one["submission"]])

@@ -5,6 +5,7 @@ Where a progress file comes from doesn't matter here: a hub's users, or lines th
 
 import ast
 import contextlib
+import itertools
 import json
 import math
 from collections import Counter
@@ -158,10 +159,6 @@ def bars(prediction, guesses):
         return [(f"{low:g} {prediction.unit}".strip(), len(numbers))]
     width = (high - low) / BINS
     counts = Counter(min(int((number - low) / width), BINS - 1) for number in numbers)
-    return [
-        (
-            f"{low + i * width:.3g} to {low + (i + 1) * width:.3g} {prediction.unit}".strip(),
-            counts[i],
-        )
-        for i in range(BINS)
-    ]
+    ends = [f"{low + i * width:.3g}" for i in range(BINS + 1)]
+    names = [f"{a} to {b} {prediction.unit}".strip() for a, b in itertools.pairwise(ends)]
+    return [(name, counts[i]) for i, name in enumerate(names)]

@@ -81,14 +81,9 @@ class Data(tornado.web.RequestHandler):
         lessons = {int(lesson)} if lesson.isdecimal() else None
         names = self.get_argument("names", "") == "1"
         parts = tally.parts(states, lessons, names)
-        self.write(
-            {
-                "learners": len(states),
-                "can_paste": self.can_paste,
-                "parts": [asdict(part) for part in parts],
-                "votes": [asdict(vote) for vote in tally.votes(states, lessons)],
-            }
-        )
+        said = {"learners": len(states), "can_paste": self.can_paste}
+        said["parts"] = [asdict(part) for part in parts]
+        self.write(said | {"votes": [asdict(vote) for vote in tally.votes(states, lessons)]})
 
     def post(self):
         """Take pasted lines."""

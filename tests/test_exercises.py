@@ -962,14 +962,10 @@ def test_a_warning_of_pytorchs_does_not_stand_beside_the_verdict(recwarn):
 
 
 def test_the_repair_is_told_last():
-    why = "The scores are divided by d_k. That makes them small: divide by its root. Use math.sqrt."
+    first = "The scores are divided by d_k."
+    why = f"{first} That makes them small: divide by its root. Use math.sqrt."
     stages = diagnosis._staged((why,), "divided by d_k").stages
-    small = "That makes them small."
-    assert stages == (
-        "The scores are divided by d_k.",
-        f"The scores are divided by d_k. {small}",
-        why,
-    )
+    assert stages == (first, f"{first} That makes them small.", why)
 
 
 def test_a_part_that_is_trained_later_lets_the_gradient_through():

@@ -1,5 +1,7 @@
 """The Vision Transformer: patches, equality with Hugging Face's, rollout, errors."""
 
+import itertools
+
 import pytest
 import torch
 
@@ -16,21 +18,14 @@ def small(**changes):
 
 
 def pictures(n=3):
-    return torch.randn(
-        n, 2, 12, 12, dtype=torch.float64, generator=torch.Generator().manual_seed(0)
-    )
+    generator = torch.Generator().manual_seed(0)
+    return torch.randn(n, 2, 12, 12, dtype=torch.float64, generator=generator)
 
 
 def test_patchify_cuts_row_by_row_like_a_loop():
     images = torch.arange(2 * 3 * 4 * 6).reshape(2, 3, 4, 6)
-    loop = [
-        [
-            image[:, top : top + 2, left : left + 2].flatten()
-            for top in range(0, 4, 2)
-            for left in range(0, 6, 2)
-        ]
-        for image in images
-    ]
+    corners = list(itertools.product(range(0, 4, 2), range(0, 6, 2)))
+    loop = [[one[:, y : y + 2, x : x + 2].flatten() for y, x in corners] for one in images]
     patches = patchify(images, 2)
     assert torch.equal(patches, torch.stack([torch.stack(row) for row in loop]))
     assert torch.equal(unpatchify(patches, 2, n_rows=2), images)

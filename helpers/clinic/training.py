@@ -141,13 +141,9 @@ def probe_sharing(e):
         if e.attends(call) or not e.attends(parent):
             continue
         if fed.setdefault(id(call.module), parent.module) is not parent.module:
-            e.find(
-                "layers shared",
-                call.path,
-                "The same feed-forward weights are used in more than one layer.",
-                f"{call.path} runs in different layers",
-                ("make one per layer", MEANT),
-            )
+            found = "The same feed-forward weights are used in more than one layer."
+            evidence = f"{call.path} runs in different layers"
+            e.find("layers shared", call.path, found, evidence, ("make one per layer", MEANT))
             return
     for call, _ in e.attentions:
         number[call.path] = number.get(call.path, 0) + 1

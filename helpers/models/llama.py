@@ -42,17 +42,13 @@ class Llama(GPT):
     """
 
     def __init__(self, *, tie_embeddings=False, **sizes):
-        super().__init__(
-            GPTConfig(
-                **sizes,
-                positions="rotary",
-                norm="rms",
-                activation="swiglu",
-                attention_bias=False,
-                dropout=0.0,
-                tie_embeddings=tie_embeddings,
-            )
-        )
+        own = {
+            "positions": "rotary",
+            "norm": "rms",
+            "activation": "swiglu",
+            "attention_bias": False,
+        }
+        super().__init__(GPTConfig(**sizes, **own, dropout=0.0, tie_embeddings=tie_embeddings))
         for parent in list(self.modules()):
             for name, child in list(parent.named_children()):
                 if isinstance(child, nn.Linear):

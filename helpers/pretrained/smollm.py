@@ -294,13 +294,8 @@ def make_tokenizer(facts):
     )
     tokenizer.decoder = decoders.ByteLevel()
     kinds = facts["tokenizer.ggml.token_type"]
-    tokenizer.add_special_tokens(
-        [
-            AddedToken(piece, special=True, normalized=False)
-            for piece, kind in zip(pieces, kinds, strict=True)
-            if kind == CONTROL
-        ]
-    )
+    controls = [p for p, kind in zip(pieces, kinds, strict=True) if kind == CONTROL]
+    tokenizer.add_special_tokens([AddedToken(p, special=True, normalized=False) for p in controls])
     return tokenizer
 
 

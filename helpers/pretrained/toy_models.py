@@ -22,15 +22,9 @@ from helpers.training.training import TrainingSettings, train
 from helpers.transformer.decoding import greedy
 from helpers.transformer.transformer import Transformer, TransformerConfig
 
-RECURRENT = {
-    "rnn": {"cell": "rnn"},
-    "lstm": {"cell": "lstm"},
-    "gru": {},
-    "additive": {"attention": "additive"},
-    "dot": {"attention": "dot"},
-    "general": {"attention": "general"},
-    "concat": {"attention": "concat"},
-}
+SCORES = ("additive", "dot", "general", "concat")
+RECURRENT = {"rnn": {"cell": "rnn"}, "lstm": {"cell": "lstm"}, "gru": {}}
+RECURRENT |= {score: {"attention": score} for score in SCORES}
 TRANSFORMER = {"d_model": 128, "n_heads": 4, "n_layers": 2, "d_ff": 256, "dropout": 0.1}
 NAMES = (*RECURRENT, "transformer")
 N_TRAIN, N_VALIDATION, N_TEST = 20_000, 500, 1_500
@@ -166,13 +160,8 @@ def train_toy(name, splits, epochs=EPOCHS, progress=True) -> ToyTranslator:
     """
     toy = new_toy(name, splits)
     start = time.perf_counter()
-    history = train(
-        toy.model,
-        toy.encode(splits.train),
-        toy.encode(splits.validation),
-        settings(epochs),
-        progress=progress,
-    )
+    pairs = toy.encode(splits.train), toy.encode(splits.validation)
+    history = train(toy.model, *pairs, settings(epochs), progress=progress)
     toy.card = {
         "seconds": time.perf_counter() - start,
         "threads": torch.get_num_threads(),

@@ -240,17 +240,10 @@ def trace_translation(model, src_ids, tgt_ids, tokens_of, name) -> Trace:
                 (tgt_ids[:-1], decoder, model.decoder_norm),
             )
         )
-    return Trace(
-        name,
-        model.config.norm_first,
-        source,
-        target,
-        candidates_of(logits, tokens_of, tgt_ids[1:].tolist()),
-        tokens_of(tgt_ids[1:].tolist()),
-        network=model,
-        source_ids=src_ids,
-        target_ids=tgt_ids[:-1],
-    )
+    written = tgt_ids[1:].tolist()
+    found = candidates_of(logits, tokens_of, written), tokens_of(written)
+    ids = {"source_ids": src_ids, "target_ids": tgt_ids[:-1]}
+    return Trace(name, model.config.norm_first, source, target, *found, network=model, **ids)
 
 
 @contextmanager
@@ -416,14 +409,5 @@ def trace_gpt(model, ids, n_given, tokens_of, name):
         if model.positions is not None:
             positions = model.positions(len(read))[None]
         stack = _stack(tokens_of(read.tolist()), positions, kept, model.norm)
-    return Trace(
-        name,
-        True,
-        None,
-        stack,
-        candidates_of(logits, tokens_of),
-        tokens_of(ids[1:].tolist()),
-        "GPT",
-        n_given,
-        network=model,
-    )
+    found = candidates_of(logits, tokens_of), tokens_of(ids[1:].tolist())
+    return Trace(name, True, None, stack, *found, "GPT", n_given, network=model)

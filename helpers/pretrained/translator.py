@@ -184,15 +184,9 @@ class Translator:
         source = self.tokenizer.tokens(src_ids[0].tolist())
         written = self.tokenizer.tokens(tgt_ids)
         read = ["<bos>", *written[:-1]]
-        return Attention(
-            maps={
-                "encoder": (encoder, source, source),
-                "decoder": (decoder, read, read),
-                "cross": (cross, read, source),
-            },
-            source_tokens=source,
-            target_tokens=written,
-        )
+        maps = {"encoder": (encoder, source, source), "decoder": (decoder, read, read)}
+        maps["cross"] = cross, read, source
+        return Attention(maps, source_tokens=source, target_tokens=written)
 
     def _pair(self, text, translation=None):
         """Return source ids (1, S), and as a list those of the given or the model's own output."""

@@ -362,22 +362,16 @@ class _Run:
     def save(self, checkpoint):
         if not checkpoint:
             return
-        checkpoint.write(
-            {
-                "model": self.model.state_dict(),
-                "optimizer": self.optimizer.state_dict(),
-                "average": self.average.state_dict() if self.average else None,
-                "best": self.best,
-                "step": self.step,
-                "epoch": self.epoch,
-                "batch": self.batch,
-                "total": self.total,
-                "epoch_pairs": self.encoded,
-                "bf16": self.bf16,
-                "history": asdict(self.history),
-                "random": random_states(self.device),
-            }
-        )
+        numbers = ("best", "step", "epoch", "batch", "total", "bf16")
+        state = {name: getattr(self, name) for name in numbers} | {
+            "model": self.model.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "average": self.average.state_dict() if self.average else None,
+            "epoch_pairs": self.encoded,
+            "history": asdict(self.history),
+            "random": random_states(self.device),
+        }
+        checkpoint.write(state)
 
     def load(self, state):
         self.optimizer.load_state_dict(state["optimizer"])

@@ -38,15 +38,10 @@ class Control:
 
     def described(self):
         """Return everything that the browser needs, as plain data."""
+        plain = ("kind", "name", "label", "hidden", "second", "disabled", "error")
         return {
-            "kind": self.kind,
-            "name": self.name,
+            **{name: getattr(self, name) for name in plain},
             "trait": None if self.kind == "button" else self.name,
-            "label": self.label,
-            "hidden": self.hidden,
-            "second": self.second,
-            "disabled": self.disabled,
-            "error": self.error,
             "pressed": self._down() if self._down else None,
             **self._options,
             "max": self.max,

@@ -11,6 +11,7 @@ ATTENTION = (
     "MultiHeadAttention",
 )  # fmt: skip
 NORMS = "layer_norm", "residual_post_norm", "residual_pre_norm"
+WRITING = "greedy_decode", "write", "top_k_filter", "top_p_filter", "beam_step"
 COLUMNS = {
     "encoder": [
         ("embedding, positions", GREY, ("sinusoidal_positions", "Embedding")),
@@ -31,11 +32,7 @@ COLUMNS = {
         ("one word at a time", GREY, ("attend", "simple_self_attention")),
         ("loss, learning rate", GREY, ("cross_entropy", "smooth_targets", "warmup_rate")),
         ("training", GREEN, ("train",)),
-        (
-            "writing",
-            PURPLE,
-            ("greedy_decode", "write", "top_k_filter", "top_p_filter", "beam_step"),
-        ),
+        ("writing", PURPLE, WRITING),
     ],
 }
 

@@ -54,10 +54,5 @@ c.JupyterHub.services.append(
         **({"user": "nobody"} if os.geteuid() == 0 and "COURSE_TRIAL" not in os.environ else {}),
     }
 )
-c.JupyterHub.load_roles.append(
-    {
-        "name": "course-teachers",
-        "users": TEACHERS,
-        "scopes": ["self", "access:services!service=class-view"],
-    }
-)
+SCOPES = ["self", "access:services!service=class-view"]
+c.JupyterHub.load_roles.append({"name": "course-teachers", "users": TEACHERS, "scopes": SCOPES})

@@ -118,15 +118,9 @@ class Machine:
             wait_for(lambda address=address: requests.get(address, timeout=5).ok, address)
 
     def _start(self, command, log):
+        place = {"env": self.environment, "cwd": self.state, "start_new_session": True}
         with open(self.folder / log, "ab") as file:
-            subprocess.Popen(
-                command,
-                stdout=file,
-                stderr=subprocess.STDOUT,
-                env=self.environment,
-                cwd=self.state,
-                start_new_session=True,
-            )
+            subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, **place)
 
     def stop(self):
         """End everything that this trial has started."""
@@ -153,15 +147,9 @@ class Learner:
         """Type the name and the code into the hub's form."""
         page = f"{self.machine.address}/hub/login"
         self.web.get(page, timeout=PATIENCE)
-        answer = self.web.post(
-            page,
-            data={
-                "username": self.name,
-                "password": self.machine.secret,
-                "_xsrf": self.web.cookies.get("_xsrf", path="/hub/"),
-            },
-            timeout=PATIENCE,
-        )
+        form = {"username": self.name, "password": self.machine.secret}
+        form["_xsrf"] = self.web.cookies.get("_xsrf", path="/hub/")
+        answer = self.web.post(page, data=form, timeout=PATIENCE)
         assert answer.status_code == 200, f"{self.name} can't log in: {answer.status_code}"
 
     def open(self, address):
@@ -170,17 +158,11 @@ class Learner:
         wait_for(
             lambda: home in self.web.get(address, timeout=PATIENCE).url, f"{self.name}'s server"
         )
-        with self.web.get(
-            self.at("git-pull/api"),
-            params={
-                "repo": self.machine.lessons,
-                "branch": BRANCH,
-                "targetPath": "lessons",
-                "_xsrf": self._token(),
-            },
-            headers={"X-XSRFToken": self._token(), "Accept": "text/event-stream"},
-            timeout=PATIENCE,
-        ) as answer:
+        query = {"repo": self.machine.lessons, "branch": BRANCH, "targetPath": "lessons"}
+        query["_xsrf"] = self._token()
+        headers = {"X-XSRFToken": self._token(), "Accept": "text/event-stream"}
+        pull = {"params": query, "headers": headers, "timeout": PATIENCE}
+        with self.web.get(self.at("git-pull/api"), **pull) as answer:
             assert '"phase": "finished"' in answer.text, answer.text[-2000:]
 
     def at(self, path):
