@@ -98,7 +98,7 @@ def test_what_only_one_answer_has_is_red_and_bold_and_what_is_not_read_is_struck
     bold = re.findall(r'middle" font-weight="bold"[^>]*>([^<]*)', sheet)
     assert [one for one in bold if len(one) == 1] == ["x", "d"]
     assert sheet.count(f'"{BAD}"') == 2  # the right answer isn't red
-    assert "red: not in the answer above" in sheet
+    assert "red: differs from the answer above" in sheet
     more = chat_box(lambda ids: encode("aa" if MARKS.end in ids else "aaaa"))
     more.template = "no end token"
     told = re.findall(r'middle"( font-weight="bold")?[^>]*>(a)<', more.draw()[1].to_svg())
@@ -119,7 +119,7 @@ def test_every_example_is_followed_and_survives_what_the_table_says():
     assert marks == "✓✗✗✗✗✓✓✗✓✗✓✓✓✗✗✓✗✗✗✗"
     told = []
     for widget.template in list(TEMPLATES)[1:]:
-        told.append(int(re.search(r"(\d) of the 4 examples", widget.tell()[1])[1]))
+        told.append(int(re.search(r"our 4 examples, (\d)", widget.tell()[1])[1]))
         survived = re.findall(f'"([^"]*), {html.escape(widget.template)}: right"', widget.svg)
         assert len(survived) == told[-1]
     assert told == [2, 1, 1, 0]

@@ -146,7 +146,7 @@ class ChatBox(SentenceExplorer):
         asked = "Press this row’s other “?”: how many answers survive?"
         if all(marks):
             n = marks.count("✓")
-            asked = f"{n} of the {len(marks)} examples survive{'s' * (n == 1)}."
+            asked = f"Of our {len(marks)} examples, {n} survive{'s' * (n == 1)}."
         told = f"{how}, our assistant {did}.".replace(".”.", ".”")
         return told, f"{MEANS[self.template]} {asked}"
 
@@ -164,7 +164,7 @@ class ChatBox(SentenceExplorer):
             sheet.put(block, 0, sheet.height)
             sheet.height += block.height
         if any(mark == "+" for _, mark in now):
-            sheet.text(0, sheet.height + 10, "red: not in the answer above", GREY)
+            sheet.text(0, sheet.height + 10, "red: differs from the answer above", GREY)
             sheet.height += 18
         return [self._draw_table(), sheet]
 

@@ -188,7 +188,7 @@ class DecodingExplorer(TranslatedSentence):
             headline = f"Step {self.step}: the model gives “{word}” {sure} and {rival}."
         if self.forced:
             if found["own"] == found["translation"]:
-                return headline, "It writes the same without you. Force another token."
+                return headline, "The text is the same without you. Force another token."
             return headline, f"Without you it wrote: {found['own']}"
         asked = "Find a word whose box is rather empty, and force another token there."
         if self.step > len(found["ids"]):  # a beam's
@@ -197,7 +197,7 @@ class DecodingExplorer(TranslatedSentence):
             can = "No other can" if self.step == len(found["columns"]) else "Another could still"
             return headline, f"{can} end among the best {self.beam_size}."
         if found["columns"]:
-            asked = "Press a token that is kept: the translation then has to begin with it."
+            asked = "Press a token that is kept: it then begins with that and all before it."
         elif other[2] >= CLOSE:
             asked = f"Press “{other[1]}” in the list. How does the sentence go on then?"
         if self.method == "sample" and self.temperature > 1 and self.top_p == 1 and not self.top_k:

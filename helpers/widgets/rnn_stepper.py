@@ -322,7 +322,10 @@ class RNNStepper(SentenceStepper):
     def _draw_reading(self, n):
         """Say what the states are, and lead to the context: nothing can be let through yet."""
         sheet, size = Sheet(322, 130), len(self.numbers["last"]) // 2
-        for y, words in (18, f"A state is {size} numbers, and {EACH} of"), (42, "them are drawn."):
+        for y, words in (
+            (18, f"A state is {size} numbers (the decoder’s,"),
+            (42, f"{2 * size}), and {EACH} of them are drawn."),
+        ):
             sheet.text(0, y, words, GREY)
         sheet.rect(0, 66, 322, 36, PALE, RULE, round=4)
         sheet.text(12, 90, f"Step {n + 1}: squeeze the context →", PURPLE, bold=True)
@@ -339,7 +342,7 @@ class RNNStepper(SentenceStepper):
         if found["best"]:
             sheet.text(322, 18, f"best: {found['best']}", GREEN, anchor="end", bold=True)
         sheet.text(LEFT - 18, 42, "should be", GREY, anchor="end")
-        sheet.text(LEFT, 42, "blue: written, red: lost", GREY)
+        sheet.text(LEFT, 42, "blue: written in order, red: not", GREY)
         told, own_mistake = found["n_written"] == len(found["target"]), False
         for row, (i, stay) in enumerate(found["stays"].items()):
             y, lost = top + STRIP * row, told and i in found["lost"]
