@@ -43,9 +43,7 @@ def steps(can_open=None, git=None) -> list[Step]:
     ]
     if not published:
         return found
-    main, learners = (
-        git("ls-remote", where, f"refs/heads/{branch}") for branch in ("main", "learners")
-    )
+    main, learners = (git("ls-remote", where, f"refs/heads/{one}") for one in ("main", "learners"))
     mine = git("rev-parse", "HEAD")
     pushed = None if main is None else bool(mine) and main.startswith(mine.strip())
     found += [

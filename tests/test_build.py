@@ -94,20 +94,14 @@ def test_an_exercise_gets_its_heading_and_its_check(lesson):
     heading, cell, check = build.assemble(lesson).cells[-3:]
     assert heading.source == 'exercises.heading("twice")'
     assert check.source == 'exercises.check("twice", twice)'
-    assert (
-        heading.metadata
-        == check.metadata
-        == build.assemble(lesson).cells[4].metadata | {"tags": ["hide-input"]}
-    )
+    hidden = build.assemble(lesson).cells[4].metadata | {"tags": ["hide-input"]}
+    assert heading.metadata == check.metadata == hidden
     assert cell.source == function
     assert cell.metadata["tags"] == ["nbval-ignore-output"]
     # What tries the function stays before the check.
     lesson.write_text(f'{LESSON}\n{exercise}\n# %% tags=["trial"]\ntwice(1)\n', encoding="utf-8")
-    assert [cell.source for cell in build.assemble(lesson).cells[-3:]] == [
-        function,
-        "twice(1)",
-        check.source,
-    ]
+    sources = [cell.source for cell in build.assemble(lesson).cells[-3:]]
+    assert sources == [function, "twice(1)", check.source]
 
 
 def test_a_checked_exercise_keeps_its_check_in_the_cell(lesson):

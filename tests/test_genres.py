@@ -134,11 +134,8 @@ def test_training_lowers_the_loss_and_repeats_exactly(windows):
     for _ in range(2):
         torch.manual_seed(3)
         small = genres.GenreClassifier(d_model=16, d_ff=16)
-        runs.append(
-            genre_training.train_genres(
-                small, tables, windows, rows, epochs=6, batch_size=20, progress=False
-            )
-        )
+        how = {"epochs": 6, "batch_size": 20, "progress": False}
+        runs.append(genre_training.train_genres(small, tables, windows, rows, **how))
     assert runs[0] == runs[1]
     assert runs[0][-1] < runs[0][0] - 0.1
 

@@ -117,9 +117,6 @@ def test_no_sum_is_in_both_parts():
 
 def test_a_large_sum_is_a_conversation_with_a_tool():
     one = LargeSum(734, 218)
-    assert [message["content"] for message in one.messages] == [
-        "What is 734+218?",
-        "CALL add(734, 218)",
-        "RESULT 952",
-    ]
+    said = [message["content"] for message in one.messages]
+    assert said == ["What is 734+218?", "CALL add(734, 218)", "RESULT 952"]
     assert one.total == 952

@@ -62,12 +62,11 @@ def test_only_what_is_outside_the_band_of_random_models_counts_as_a_difference(m
     assert parts.equal(make().numbers["parts"])  # seeded
     here = parts[:, 0, -1]  # layer 1, the mean of heads
     low, high = here[1].item(), here[-1].item()
-    cases = (
-        (low - 1, "put more", "↓"),
-        (high + 1, "put less", "↑"),
+    cases = (low - 1, "put more", "↓"), (high + 1, "put less", "↑")
+    for part, said, arrow in (
+        *cases,
         (low, "no sign of training", ""),
-    )
-    for part, said, arrow in cases:  # one rule, for words and arrows
+    ):  # one rule, for words and arrows
         here[0] = part
         assert f"In 20 untrained models it’s {low}% to {high}%" in widget.tell()[1]
         assert said in widget.tell()[1]

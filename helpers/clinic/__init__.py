@@ -158,8 +158,6 @@ def callers(model, kind, options):
         return [*plain, lambda m, s, t: m(s, t, real(s).bool()[:, None], both(t)),
                 lambda m, s, t: m(s, t, real(s).bool()[:, None, None], both(t)[:, None]),
                 ]  # fmt: skip
-    return (
-        [lambda m, ids: m(ids, targets=ids), *plain]
-        if kind == "decoder" and "targets" in names
-        else plain
-    )
+    if kind == "decoder" and "targets" in names:
+        return [lambda m, ids: m(ids, targets=ids), *plain]
+    return plain

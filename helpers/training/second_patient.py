@@ -52,12 +52,8 @@ def train(patient, taught, rate=4e-4, seed=1, size=4, progress=iter):
     progress : function, default=iter
         Wraps the steps, such as ``tqdm``.
     """
-    pairs = [
-        supervised_pair(
-            prompt_of(patient, one.prompt), patient.encode(one.answer).tolist(), marks=MARKS
-        )
-        for one in taught
-    ]
+    said = [(prompt_of(patient, one.prompt), patient.encode(one.answer)) for one in taught]
+    pairs = [supervised_pair(asked, answer.tolist(), marks=MARKS) for asked, answer in said]
     pairs.sort(key=lambda pair: len(pair[0]))
     batches = [pad_pairs(pairs[i : i + size], MARKS) for i in range(0, len(pairs), size)]
     random.Random(seed).shuffle(batches)

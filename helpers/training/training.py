@@ -239,14 +239,8 @@ class _Run:
         self.model, self.settings, self.score, self.encode = model, settings, score, encode
         self.train_pairs, self.validation_pairs = train_pairs, validation_pairs
         self.device = next(model.parameters()).device
-        self.optimizer = AdamW(
-            model.parameters(),
-            lr=0.0,
-            betas=settings.betas,
-            eps=1e-9,
-            weight_decay=settings.weight_decay,
-            fused=True,
-        )
+        how = {"betas": settings.betas, "eps": 1e-9, "weight_decay": settings.weight_decay}
+        self.optimizer = AdamW(model.parameters(), lr=0.0, **how, fused=True)
         self.step, self.epoch, self.batch, self.history = 0, 0, 0, History()
         self.average = moving_average(model, settings.average_decay)
         self.best = None  # (score, weights)

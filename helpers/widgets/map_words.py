@@ -178,9 +178,7 @@ def _neighbour(weights, tokens):
     The head that gives a neighbour most is told with the word that does so most clearly.
     """
     sides = {"before": -1, "after": 1}
-    near = [
-        max((one.diagonal(d).mean().item(), side) for side, d in sides.items()) for one in weights
-    ]
+    near = [max((w.diagonal(d).mean().item(), side) for side, d in sides.items()) for w in weights]
     most = max(near)
     verdicts = {
         True: "No other head of this layer gives a neighbour as much.",

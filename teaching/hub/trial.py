@@ -193,11 +193,8 @@ class Learner:
         body = {"name": "python3", "path": f"lessons/{LESSON}.ipynb"}
         self.kernel = self.ask("POST", "api/kernels", json=body)["id"]
         cookies = "; ".join(f"{cookie.name}={cookie.value}" for cookie in self.web.cookies)
-        self.socket = websocket.create_connection(
-            self.at(f"api/kernels/{self.kernel}/channels").replace("http", "ws", 1),
-            cookie=cookies,
-            timeout=PATIENCE,
-        )
+        channels = self.at(f"api/kernels/{self.kernel}/channels").replace("http", "ws", 1)
+        self.socket = websocket.create_connection(channels, cookie=cookies, timeout=PATIENCE)
 
     def run(self, source):
         """Run a cell; raise what it raises, return what it shows."""

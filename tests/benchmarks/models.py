@@ -57,12 +57,8 @@ class TorchModel(nn.Module):
         memory = self.transformer.encoder(self.embed(src_ids), src_key_padding_mask=mask)
         ids = torch.full((len(src_ids), 1), BOS)
         for _ in range(n_tokens):
-            hidden = self.transformer.decoder(
-                self.embed(ids),
-                memory,
-                tgt_mask=~masks.causal_mask(ids.shape[1]),
-                memory_key_padding_mask=mask,
-            )
+            masked = {"tgt_mask": ~masks.causal_mask(ids.shape[1]), "memory_key_padding_mask": mask}
+            hidden = self.transformer.decoder(self.embed(ids), memory, **masked)
             logits = F.linear(hidden[:, -1], self.embedding.weight)
             ids = torch.cat([ids, logits.argmax(-1, keepdim=True)], dim=1)
         return ids
