@@ -57,7 +57,7 @@ def _pair_words(stack, name, source):
         "asks": source[query],
         "offers": source[key],
         "pair": [query, key],
-        "dot": f"{dot:.{0 if abs(dot) >= 100 else 2}f}".replace("-", "−"),
+        "dot": f"{dot:.{0 if abs(dot) >= 100 else 1}f}".replace("-", "−"),
         "score": f"{heads.scores[head, query, key]:.2f}".replace("-", "−"),
         "share": percent(heads.weights[head, query, key].item()),
         **{w: f"{place}/{w}/{at}" for w, at in {"q": query, "k": key, "v": key}.items()},

@@ -209,10 +209,13 @@ function heads(scene, where, place, g, sublayer, x, wide) {
     `head ${h + 1}`,
     `${h + 1}`,
   ];
-  // All heads of the layer are named in the fullest way for which every one of them has the room.
+  // All heads of the layer are named in the fullest way for which every one of them has the room; while a
+  // head is guessed, what it does isn't told.
   const all = where.sublayers.filter((one) => one.heads).flatMap((one) => purposesOf(one).map(waysOf));
   const way =
-    [0, 1, 2, 3].find((i) => all.every((ways) => textWidth(ways[i], 12) <= (cols > 1 ? size : wide - 6))) ?? 4;
+    (model.guessed ? [3] : [0, 1, 2, 3]).find((i) =>
+      all.every((ways) => textWidth(ways[i], 12) <= (cols > 1 ? size : wide - 6)),
+    ) ?? 4;
   const purposes = purposesOf(sublayer);
   sublayer.heads.forEach((head, h) => {
     const tx = left + (h % cols) * (size + 5);

@@ -310,7 +310,7 @@ class MapView {
     const ours = model.get("here") === "loss";
     const { losses, back } = this.tour[this.stop] || {};
     trace.scored = Boolean((ours || losses) && trace.encoder && trace.decoder);
-    Object.assign(trace, { shows: losses, trained: back, leaves: this.leaves });
+    Object.assign(trace, { shows: losses, trained: back, leaves: this.leaves, guessed: this.tour[this.stop]?.answer });
     this.scores = ours && trace.scored && model.get("_asks") && Boolean(model.send);
     trace.unreferred = this.scores && !model.get("reference");
     const high = window.innerHeight - (this.scores ? (width < NARROW ? 90 : 44) : 0);
