@@ -123,8 +123,7 @@ def test_a_smaller_tab_takes_layer_head_and_token_back_inside():
 
 
 def test_a_key_beyond_the_queries_can_be_selected_only_as_a_key():
-    weights = some_weights(2, 5)
-    view = attention_view(weights, selected=4, side="key")
+    view = attention_view(some_weights(2, 5), selected=4, side="key")
     assert view.selected == 4
     view.side = "query"
     assert view.selected is None

@@ -134,8 +134,7 @@ class Served(AsyncHTTPTestCase):
         assert (part["passed"], part["trying"]) == (1, 2)
 
     def test_the_page_asks_no_other_host_and_takes_no_form(self):
-        page = self.fetch("/").body.decode()
-        assert "http" not in page.replace("http-equiv", "")
+        assert "http" not in self.fetch("/").body.decode().replace("http-equiv", "")
         assert self.paste(CLASS, "text/plain").code == 415
 
 

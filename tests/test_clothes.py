@@ -83,8 +83,7 @@ def test_other_pixels_than_the_published_ones_are_refused_and_not_kept(published
 
 
 def test_a_damaged_file_in_the_cache_is_named(published, tmp_path):
-    path = tmp_path / "fashion_mnist_test_10.npz"
-    path.write_bytes(b"nothing")
+    (tmp_path / "fashion_mnist_test_10.npz").write_bytes(b"nothing")
     with pytest.raises(OSError, match="fashion_mnist_test_10.npz is damaged"):
         clothes("test", 5)
 

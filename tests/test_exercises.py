@@ -575,8 +575,7 @@ def test_the_third_time_that_an_answer_raises_the_edit_is_told(name, body, mende
 
 
 def test_success_says_something_about_what_works_now():
-    verdict = judge("causal_mask", answers)
-    assert EXERCISES["causal_mask"].look_at in verdict.message
+    assert EXERCISES["causal_mask"].look_at in judge("causal_mask", answers).message
 
 
 def test_what_a_learner_prints_is_printed_once_a_run(capsys):

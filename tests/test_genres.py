@@ -27,8 +27,7 @@ def model():
 
 
 def test_the_windows_are_those_of_the_four_largest_genres(windows):
-    counts = windows.genres.bincount().tolist()
-    assert counts == [3293, 1803, 1242, 1141]
+    assert windows.genres.bincount().tolist() == [3293, 1803, 1242, 1141]
     assert min(map(len, windows.strokes)) >= 4
     few = windows.at([5, 7000])
     assert torch.equal(few.strokes[1], windows.strokes[7000])

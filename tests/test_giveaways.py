@@ -95,8 +95,7 @@ def rounds(text, answer):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_in_a_lesson_tells_before_the_reveal(name):
-    notebook = build.read(name)
-    assert list(giveaways(notebook)) == []
+    assert list(giveaways(build.read(name))) == []
 
 
 answered = functools.cache(forms.answered)

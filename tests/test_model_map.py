@@ -602,8 +602,7 @@ def test_nothing_too_much_and_nan_give_a_sentence_instead_of_a_picture(trace):
 
 
 def test_the_static_picture_says_what_it_shows_and_tokens_are_only_text(trace):
-    view = model_map(trace)
-    found = STILL.search(view.static_html())
+    found = STILL.search(model_map(trace).static_html())
     alt, svg = found[1], base64.b64decode(found[2]).decode()
     assert "Un chien noir court" in alt
     assert "3 encoder layers with 4 heads each" in alt

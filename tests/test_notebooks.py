@@ -98,8 +98,7 @@ def test_source_and_notebook_agree(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_notebook_is_small_and_valid(name):
-    path = build.NOTEBOOKS / f"{name}.ipynb"
-    assert path.stat().st_size < LARGEST
+    assert (build.NOTEBOOKS / f"{name}.ipynb").stat().st_size < LARGEST
     assert nbformat.validate(read(name)) is None
 
 

@@ -127,8 +127,7 @@ def test_weights_that_do_not_fit_are_refused(shape):
 
 
 def test_zero_is_white_in_a_signed_map():
-    ax = plots.signed_heatmap([[-3.0, 1.0]])
-    assert ax.images[0].get_clim() == (-3.0, 3.0)
+    assert plots.signed_heatmap([[-3.0, 1.0]]).images[0].get_clim() == (-3.0, 3.0)
     assert min(plots.SIGNED(0.5)[:3]) > 0.95
 
 

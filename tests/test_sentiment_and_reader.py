@@ -112,8 +112,7 @@ def test_in_sixteen_bits_it_reads_the_same():
 
 
 def test_attention_covers_question_and_text(reader):
-    attention = reader.attend("Who built it?", TEXT)
-    weights, queries, keys = attention.maps["encoder"]
+    weights, queries, keys = reader.attend("Who built it?", TEXT).maps["encoder"]
     assert queries == keys
     assert keys[0] == "[CLS]"
     assert keys.count("[SEP]") == 2

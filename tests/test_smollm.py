@@ -173,8 +173,7 @@ def test_a_file_by_hand(tmp_path):
     for row, block in zip(file.tensor("w"), blocks, strict=True):
         for i in range(32):
             byte = int(block[4 + i % 16])
-            number = byte % 16 if i < 16 else byte // 16
-            assert row[i] == 0.5 * number - 3.0
+            assert row[i] == 0.5 * (byte % 16 if i < 16 else byte // 16) - 3.0
 
 
 def test_damaged_and_foreign_files(tmp_path):

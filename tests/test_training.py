@@ -90,8 +90,7 @@ def test_the_budget_counts_the_longer_side():
 def test_both_shuffles():
     # Pairs of one length, told apart by their first id, and pairs of many lengths.
     same = [([4 + i, 2], [1, 2]) for i in range(40)]
-    in_order = [pair for batch in token_batches(same, 8) for pair in batch]
-    assert in_order == same
+    assert [pair for batch in token_batches(same, 8) for pair in batch] == same
     shuffled = token_batches(same, 8, seed=1)
     # Neighbours differ, so that other sentences come together in each epoch ...
     assert {frozenset(pair[0][0] for pair in batch) for batch in shuffled} != {
@@ -156,8 +155,7 @@ def test_loss_falls_and_history_tells(monkeypatch):
     monkeypatch.setattr("time.perf_counter", itertools.count().__next__)
     model, pairs = small_model(), copy_task(80)
     history = train(model, pairs, copy_task(20, 1), quick(epochs=6), progress=False)
-    steps = len(token_batches(pairs, 64, 4, seed=0))
-    assert len(history.losses) == 6 * steps
+    assert len(history.losses) == 6 * len(token_batches(pairs, 64, 4, seed=0))
     assert len(history.validation_losses) == len(history.scores) == 6
     assert history.losses[-1] < 0.8 * history.losses[0]
     assert history.seconds >= 6  # each epoch's, by a clock that goes on at each look

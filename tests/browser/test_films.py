@@ -98,8 +98,7 @@ def test_steps_keys_speed_and_the_end(film):
     for key, step in (("ArrowRight", "2"), ("ArrowRight", "3"), ("ArrowLeft", "2"), ("Home", "1")):
         page.keyboard.press(key)
         assert page.evaluate(STEP).startswith(f"{step} /")
-    picture = page.locator(".film-stage > svg").first
-    picture.click()
+    page.locator(".film-stage > svg").first.click()
     page.wait_for_function(f"{TIME} > 0.3")
     page.keyboard.press("ArrowRight")  # the click has brought the keys here
     assert page.evaluate(STEP).startswith("2 /")

@@ -238,8 +238,7 @@ def test_a_followed_row_names_what_it_takes_from_and_with_which_share(offline, t
     open_(page, "^Target token 3: black")
     page.mouse.move(2, 2)
     page.wait_for_function("document.querySelector('.mm-words').innerText.startsWith('Bands')")
-    told = page.locator(".mm-words").inner_text()
-    assert "reads “black” and writes “dog”" in told
+    assert "reads “black” and writes “dog”" in page.locator(".mm-words").inner_text()
     found = [named(row) for row in range(12)]
     assert trace.encoder.tokens[most] == "▁chien"
     assert all(found)  # no token is left without its name
@@ -1299,8 +1298,7 @@ def test_in_jupyterlab_the_map_and_python_talk(open_notebook):
 @pytest.mark.parametrize("size", once_a_week([(390, 844), (700, 800), (880, 800)], [(390, 844)]))
 def test_where_it_is_narrow_picture_words_and_buttons_are_in_view_together(offline, trace, size):
     page = offline(model_map(trace, tour="00"), size, has_touch=True)
-    whole = page.locator(".mm").bounding_box()
-    assert whole["height"] <= size[1]
+    assert page.locator(".mm").bounding_box()["height"] <= size[1]
     names = page.get_by_role("button", name=re.compile("^(Source|Target) token"))
     assert min(name.bounding_box()["height"] for name in names.all()) >= 24
     # The picture scrolls itself to what is told.

@@ -97,8 +97,7 @@ def test_a_sentence_is_translated_in_the_page_also_without_a_network(visit, addr
 
 def test_a_prediction_opens_its_result_and_nothing_else(visit):
     page = visit(CHOSEN)
-    results = page.locator(".tag_course-result details.hide")
-    assert results.count() > 3
+    assert page.locator(".tag_course-result details.hide").count() > 3
     assert page.locator(".tag_course-result details.hide[open]").count() == 0
     card = page.get_by_role("group", name="Prediction").first
     card.get_by_role("radio").first.focus()
@@ -134,8 +133,7 @@ def test_the_map_and_the_attention_view_are_alive_and_follow_the_theme(visit, da
 
 
 def test_formulas_are_drawn_and_the_search_finds(visit):
-    page = visit(LESSON)
-    assert page.locator("mjx-container svg").count() > 5
+    assert visit(LESSON).locator("mjx-container svg").count() > 5
     found = visit("search.html?q=softmax")
     found.wait_for_selector("ul.search li a")
     assert found.locator("ul.search li a", has_text="Self-attention").count()
