@@ -1148,7 +1148,8 @@ def test_in_jupyterlab_another_token_is_chosen_and_taken_back(open_notebook):
     page.keyboard.press("Escape")
     expect_at(page, "The model")  # of the row that was shown
     open_(page, "^Next token: ")
-    other = page.get_by_role("button", name=re.compile("write it instead$")).nth(2)
+    write_instead = page.get_by_role("button", name=re.compile("write it instead$"))
+    other = write_instead.nth(2)
     token = re.match("“(.*)”", other.get_attribute("aria-label"))[1]
     other.press("Enter")
     told = re.compile(f"You wrote “{token}” yourself, and the model went on from it: “(?!A black)")
@@ -1163,6 +1164,11 @@ def test_in_jupyterlab_another_token_is_chosen_and_taken_back(open_notebook):
     expect(words).to_contain_text("As the model wrote it: “A black dog runs")
     expect(page.get_by_role("button", name=f"Next token: {token}")).to_have_count(0)
     open_(page, "^Next token: ")
+    other.press("Enter")
+    expect(chosen).to_have_count(1)
+    write_instead.first.press("Enter")  # the model's own: nothing is left to undo
+    expect(words).to_contain_text("As the model wrote it: “A black dog runs")
+    expect(page.get_by_role("button", name=re.compile("^Undo"))).to_have_count(0)
     page.get_by_label("Temperature").fill("2")
     for draw in (1, 2):
         open_(page, "^Draw one")

@@ -65,7 +65,8 @@ export const choosing = {
       return this.hear(
         `“${trace.candidates[current][rank][0]}” is what’s written here. Press another token to write that instead.`,
       );
-    this.rewrite({ chosen: [...earlier, [current, rank]] });
+    // The likeliest is what a translator writes by itself.
+    this.rewrite({ chosen: rank || trace.drawnAt ? [...earlier, [current, rank]] : earlier });
   },
   // Another picture: what the model says of it, and the whole map of it, if the kernel runs.
   look(place) {

@@ -5,7 +5,7 @@ import { KINDS, readPlace, sentenceOf } from "./map_trace.js";
 import { clamp, fitting, spelt, textWidth, wrapped } from "./text.js";
 
 const MEANS = [
-  "A square shows the largest loss that any token of this translation suffers without that head, in percentage points (with a plus: none loses, but this one gains). In an orange band: a word that changes.",
+  "A square shows the largest loss that any token of this translation suffers without that head, in percentage points (with a plus: none loses half a point, but this one gains). In an orange band: a word that changes.",
   "Any token’s largest loss, in points (+: a gain). Orange: a changed word.",
 ];
 
@@ -80,7 +80,9 @@ export function headsScene(model, width, room, { asked }) {
   if (!narrow && below < room) scene.note(`Translation: “${sentenceOf(model.written)}”`, 0, below, "left", width, 14);
   scene.height = narrow ? below : room;
   const without = all.filter(({ stack, kind }) => isOff(headsOf(stack, kind)));
-  const loses = without.map(({ stack, kind }) => LOSES[kind] || LOSES[stack.name]).join(" ");
+  // Without cross-attention, what the others do no longer matters.
+  const cut = without.filter(({ kind }) => kind === "cross-attention");
+  const loses = (cut.length ? cut : without).map(({ stack, kind }) => LOSES[kind] || LOSES[stack.name]).join(" ");
   const press = lost.some(({ change }) => change)
     ? "Press heads to switch them off, and see what the others can’t make up for."
     : "The others make up for it, but can they if more are off? Press “all off”.";

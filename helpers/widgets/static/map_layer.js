@@ -30,7 +30,7 @@ export function layerScene(model, where, place, width, room, query) {
   const { stack, sublayers, layer } = where;
   const name = `${stack.title} layer ${layer + 1}`;
   const scene = new Scene(width, room, `${name}: ${sublayers.map((one) => KINDS[one.kind].toLowerCase()).join(", ")}`);
-  const g = Object.assign(layerSizes(model, width, room, stack, sublayers), { query });
+  const g = Object.assign(layerSizes(model, width, room, stack, sublayers), { query, guessed: model.guessed });
   scene.sources = model.encoder?.tokens;
   const arrives = layer ? stack.layers[layer - 1][sublayers.length - 1].after : stack.entered;
   g.inside = (sublayer, what, as = what) =>
@@ -213,7 +213,7 @@ function heads(scene, where, place, g, sublayer, x, wide) {
   // head is guessed, what it does isn't told.
   const all = where.sublayers.filter((one) => one.heads).flatMap((one) => purposesOf(one).map(waysOf));
   const way =
-    (model.guessed ? [3] : [0, 1, 2, 3]).find((i) =>
+    (g.guessed ? [3] : [0, 1, 2, 3]).find((i) =>
       all.every((ways) => textWidth(ways[i], 12) <= (cols > 1 ? size : wide - 6)),
     ) ?? 4;
   const purposes = purposesOf(sublayer);
