@@ -2,7 +2,7 @@
 
 import { answer, keyOf } from "./map_answer.js";
 import { FINGER, NARROW, SLIM, Scene } from "./map_scene.js";
-import { tiles } from "./map_tiles.js";
+import { tileGrid, tiles } from "./map_tiles.js";
 import { wholeBeats } from "./map_flow.js";
 import { KINDS } from "./map_trace.js";
 import { path } from "./map_paint.js";
