@@ -38,11 +38,15 @@ def test_every_control_of_the_gallery_repaints_its_picture(open_notebook, every)
     # the ward's whole model and the patches' class token are chosen already, the endless story's
     # temperature holds from the next piece on, and where the translator is sure, another seed
     # draws the same token and top-p leaves it.
-    still = [kind for kind, changed in moved if not changed]
+    still = [kind for kind, _, changed in moved if not changed]
     assert set(still) <= {"input[type=text]", "input[type=range]", ".handle", ".hit"}
+    named = {name for kind, name, changed in moved if not changed and kind != ".handle"}
+    assert named - {""} <= {
+        "Look at the whole model", "Class token, untrained", "Temperature", "Top-p (1: all)", "Seed"
+    }  # fmt: skip
     assert still.count(".hit") <= 2
     assert still.count("input[type=range]") <= 3
-    assert still.count(".handle") <= [kind for kind, _ in moved].count(".handle") // 2
+    assert still.count(".handle") <= [kind for kind, *_ in moved].count(".handle") // 2
 
 
 # The height of an explorer, and its smallest letters, as wide as it is there.
@@ -93,15 +97,19 @@ def move_everything(explorer):
         for i in range(number)[which]:
             part = explorer.evaluate_handle(USABLE, [kind, i]).as_element()
             if part:
+                name = part.evaluate(NAME)
                 change(part)
                 changed = explorer.evaluate("box => box.changed")
                 assert changed is not None, (
                     f"no answer to {kind} of {explorer.get_attribute('aria-label')}"
                 )
-                moved.append((kind, changed))
+                moved.append((kind, name, changed))
     return moved
 
 
+# A slider's words, or what a place of the picture says before its number; a field has none.
+NAME = """part => part.type === 'range' ? part.parentElement.innerText.split('\\n')[0]
+  : (part.type !== 'text' && part.getAttribute('aria-label') || '').split(':')[0]"""
 OTHER = "menu => +!menu.selectedIndex"
 # Which key moves a slider: at its end only one of the two does.
 INWARDS = "slider => slider.value === slider.max ? 'ArrowLeft' : 'ArrowRight'"
