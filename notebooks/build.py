@@ -69,7 +69,6 @@ FOLDED = {"notes": "Notes for teachers", "answer": "A model answer"}
 PREDICT = re.compile(r"""^\s*exercises\.predict\(\s*["'](\w+)["']""", re.MULTILINE)
 REVEAL = re.compile(r"""\bexercises\.reveal\(\s*["'](\w+)["']""")
 CHECK = re.compile(r"\bexercises\.check\(")
-ASKS = ("quiz", "predict")  # in a cell's head
 DEFINED = re.compile(r"^(?:def|class) (\w+)", re.MULTILINE)
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 LIVE_VIEW = "application/vnd.jupyter.widget-view+json"
@@ -120,21 +119,25 @@ def read_cells(source):
 def _cells_in(text):
     later, framed = jupytext.reads(text, fmt="py:percent").cells, []
     while later:
-        if lesson := later[0].metadata.pop("warm_up", None):
-            framed.append(nbformat.v4.new_code_cell(f"exercises.warm_up({lesson})"))
-        if later[0].metadata.pop("my_parts", False):
-            tags = {"tags": ["nbval-ignore-output"]}
-            framed.append(nbformat.v4.new_code_cell("exercises.my_parts()", metadata=tags))
-        cells = _framed(later.pop(0), later)
-        heads = [(ask, one.metadata[ask]) for one in cells for ask in ASKS if ask in one.metadata]
-        for ask, asked in heads:
-            names = [f'"{name}"' for name in asked.split()]
-            call = f"exercises.{ask}({', '.join(names)})"
-            if len(call) > 100:  # as ruff breaks it
-                call = "\n".join([f"exercises.{ask}(", *(f"    {name}," for name in names), ")"])
-            cells.append(nbformat.v4.new_code_cell(call))
-        framed += cells
+        cell = later.pop(0)
+        framed += _calls(cell, "warm_up", "my_parts")
+        cells = _framed(cell, later)
+        framed += [*cells, *(call for one in cells for call in _calls(one, "quiz", "predict"))]
     return [*framed[:1], nbformat.v4.new_code_cell(metadata={"tags": ["set-up"]}), *framed[1:]]
+
+
+def _calls(cell, *asks):
+    """Make a cell of each call that a head asks for: ``my_parts=true, warm_up=3, quiz="a b"``."""
+    for ask in asks:
+        given = cell.metadata.pop(ask, False)
+        if given is False:
+            continue
+        names = [f'"{name}"' for name in given.split()] if isinstance(given, str) else [str(given)]
+        call = f"exercises.{ask}({'' if given is True else ', '.join(names)})"
+        if len(call) > 100:  # as ruff breaks it
+            call = "\n".join([f"exercises.{ask}(", *(f"    {name}," for name in names), ")"])
+        tags = {"tags": ["nbval-ignore-output"]} if ask == "my_parts" else {}
+        yield nbformat.v4.new_code_cell(call, metadata=tags)
 
 
 def _framed(cell, later):
