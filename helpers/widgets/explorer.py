@@ -50,6 +50,7 @@ class Explorer(StaticFallback, anywidget.AnyWidget):
     _folded = ""  # what the controls of the second row are called, if they're folded at first
     _title = traitlets.Unicode().tag(sync=True)
     _shown = traitlets.Dict().tag(sync=True)
+    moving = traitlets.Bool()  # while a hand drags: what it passes isn't yet where it stops
 
     def __init__(self, **state):
         known = self.class_trait_names(state=True)
@@ -61,7 +62,6 @@ class Explorer(StaticFallback, anywidget.AnyWidget):
             )
         super().__init__(_title=(type(self).__doc__ or "").partition("\n")[0])
         self._held, self._stale, self._answered, self._gesture = 0, False, 0, None
-        self.moving = False  # while a hand drags: what it passes isn't yet where it stops
         self.numbers, self.controls, self._drawings, self._good = {}, {}, [], {}
         with self.together():
             for name, value in state.items():
@@ -265,17 +265,16 @@ class Explorer(StaticFallback, anywidget.AnyWidget):
         # The click that leaves a field sends what was typed as well: it doesn't hide the answer.
         if content.get("gesture") != self._gesture:
             self._forget_refusals()
-        self._gesture, self.moving = content.get("gesture"), content.get("moving", False)
+        self._gesture = content.get("gesture")
         try:
             with self._drawn_once():
+                self.moving = content.get("moving", False)
                 if "set" in content:
                     self.take(content["set"])
                 elif "press" in content:
                     self.controls[content["press"]].click()
                 elif "tick" in content:
                     self.advance(content["tick"])
-                elif "rest" in content:
-                    self._redraw()
         except traitlets.TraitError:
             pass  # the picture goes back to what it was
         finally:

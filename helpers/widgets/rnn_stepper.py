@@ -133,6 +133,7 @@ class RNNStepper(SentenceStepper):
         self.kept = min(self.kept, self._model.config.d_hidden)
         self.observe(lambda _: self.set_trait("kept", self._model.config.d_hidden), "sentence")
         self.observe(lambda _: self.set_trait("step", LAST), names=["sentence", "kept"])
+        self.observe(self._redraw, "moving")  # where a drag stops counts as tried
         self.play("step", "Step", interval=1100)
 
     def reset(self, *_):
