@@ -82,6 +82,7 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
     left_out = traitlets.List(traitlets.Int()).tag(sync=True)
     temperature = traitlets.Float(1.0, min=TEMPERATURES[0], max=TEMPERATURES[-1]).tag(sync=True)
     _refused = traitlets.Unicode("").tag(sync=True)
+    _answered = traitlets.Int(0).tag(sync=True)
     _asks = traitlets.Bool(False).tag(sync=True)
     _trace = traitlets.Dict().tag(sync=True)
     _data = traitlets.Bytes().tag(sync=True)
@@ -129,6 +130,7 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
         of_sentence = change.name == "sentence"
         self._refused = ""
         if of_sentence and new == own:
+            self._answered += 1
             return
         try:
             if of_sentence and not new.strip():
@@ -251,6 +253,7 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
     def _show(self, trace):
         with self.hold_sync():
             self.trace, self._tour = trace, tour_of(trace, self._of_tour, self.off)
+            self._answered += 1
             if self.recurrent:
                 self._trace, self._data = pack_recurrent(trace, self._first)
                 return

@@ -71,10 +71,8 @@ class MapView {
     const renew = () => this.renew();
     const refuse = () => {
       this.choosing = false;
-      const [words, asked] = [model.get("_refused"), model.get("sentence").trim()];
-      // An empty field says again what the picture shows; what was typed stays there to be mended.
-      if (!asked) this.bars.input.value = this.reads;
-      const other = words && asked && this.reads && asked !== this.reads;
+      const words = model.get("_refused");
+      const other = words && this.reads && model.get("sentence") !== this.reads;
       this.hear(other ? `${words} The picture still shows ${quoted(shorten(this.reads, 60))}` : words);
     };
     // What was asked for by key takes the focus once it's there.
@@ -82,8 +80,8 @@ class MapView {
       if (document.activeElement === this.root) this.drawn = () => this.stage.focus(this.place);
       this.redraw();
     };
-    // The last token chosen changes no number that was read, only what is written.
-    const heard = { _trace: renew, _asked: answered, _refused: refuse };
+    // An answer counts, too, where its numbers are those of before.
+    const heard = { _answered: renew, _asked: answered, _refused: refuse };
     for (const name of TRAITS) heard[name] = this.redraw;
     for (const [name, act] of Object.entries(heard)) model.on(`change:${name}`, act);
     this.end = () => {
