@@ -62,7 +62,7 @@ def test_it_says_what_was_cut_and_what_that_changed():
     swapped = chat_box(template="the roles swapped")
     assert "words now come after <|assistant|>" in swapped.tell()[1]  # as the picture shows
     long = chat_box(lambda ids: ids[-30:], template="no template")
-    long.sentence = EXAMPLES["Who?"][0]
+    long.sentence = EXAMPLES["Who"][0]
     assert "Who is the bride of Thornford?”, not “" in long.tell()[0]
     for reply, did in (
         (encode("place" * 16), f"writes “{('place' * 12)}…”, not “In.”"),
@@ -123,11 +123,13 @@ def test_every_example_is_followed_and_survives_what_the_table_says():
         survived = re.findall(f'"([^"]*), {html.escape(widget.template)}: right"', widget.svg)
         assert len(survived) == told[-1]
     assert told == [2, 1, 1, 0]
+    widget.template = "the whole template"
+    assert widget.tell()[1] == "Most answers survive “no end token”: 2 of 4."
     widget.take({"sentence": "Say: raven.", "template": "no end token"})
-    assert "Yours, no end token: the same" in widget.svg  # no rule tells what is right
-    assert "Yours: = answer unchanged" in widget.svg
+    assert "Own, no end token: the same" in widget.svg  # no rule tells what is right
+    assert "Own: = answer unchanged" in widget.svg
     widget.template = "the reply isn't opened"
-    assert "Yours, the reply isn&#x27;t opened: different" in widget.svg
+    assert "Own, the reply isn&#x27;t opened: different" in widget.svg
     widget.controls["Start again"].click()
     assert re.findall(">([✓✗=≠])</text>", widget.svg) == ["="]  # where it stands
 

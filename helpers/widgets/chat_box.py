@@ -14,8 +14,8 @@ from helpers.widgets.svg import BAD, PALE, RULE, Sheet
 from helpers.widgets.tokenizers_side_by_side import draw_labels, visible
 
 LONGEST, QUOTED = 160, 60  # characters of a message, and of a reply that is told
-LEFT, CELL, TOP, ROW = 146, 51, 30, 44  # pixels of the table: its names, columns, head, rows
-OWN = "Yours"
+LEFT, CELL, TOP, ROW = 140, 52, 30, 44  # pixels of the table: its names, columns, head, rows
+OWN = "Own"
 WHOLE = "the whole template"
 TEMPLATES = {
     WHOLE: lambda ids: ids,
@@ -34,9 +34,9 @@ MEANS = {
 # writes with a broken one is wrong, and each way to break it spoils other messages.
 EXAMPLES = {
     "Copy": ("Say: least crowns cloak waggoner.", "least crowns cloak waggoner"),
-    "Triple": ("Write the word rabbit three times.", "rabbit rabbit rabbit"),
+    "3 ×": ("Write the word rabbit three times.", "rabbit rabbit rabbit"),
     "Pick": ("Choose two of these: merchant, raven, stone, ox, servant.", "merchant and raven"),
-    "Who?": (
+    "Who": (
         "In Thornford live the ogre Ultin and the bride Eltin. Who is the bride of Thornford?",
         "The bride Eltin.",
     ),
@@ -81,7 +81,7 @@ class ChatBox(SentenceExplorer):
         return f"At most {LONGEST} characters fit; got {n}." if n > LONGEST else ""
 
     def build(self):
-        self.words("sentence", "Message", wide=True)
+        self.words("sentence", "Message, then Enter", wide=True)
 
     def forget(self):
         self._own = ""  # the last message that is no example
@@ -127,7 +127,7 @@ class ChatBox(SentenceExplorer):
                 f"Of the {len(found['prompt'])} tokens that our assistant reads, {special} belong "
                 f"to the template. It answers in {len(ids) - ends} "
                 f"more{', followed by an end token' if ends else ' and hasn’t stopped by then'}.",
-                "Press a “?” to break the template. Does the answer survive?",
+                self._left() or "Press a “?” to break the template. Does the answer survive?",
             )
         cut = [
             self._decode([i]) for i in whole["prompt"] if i in ROLES and i not in found["prompt"]
@@ -142,13 +142,26 @@ class ChatBox(SentenceExplorer):
             did = f"still writes {now}"
         elif not lines[0]:
             did = f"ends its answer at once instead of writing {before}"
-        marks = [self._tried.get((one, self.template)) for one, _ in EXAMPLES.values()]
-        asked = "Press this row’s other “?”: how many answers survive?"
-        if all(marks):
-            n = marks.count("✓")
-            asked = f"Of our {len(marks)} examples, {n} survive{'s' * (n == 1)}."
+        n, asked = self._survived(self.template), "Press this row’s other “?”: how many survive?"
+        if n is not None:
+            asked = f"Of our {len(EXAMPLES)} examples, {n} survive{'s' * (n == 1)}. {self._left()}"
         told = f"{how}, our assistant {did}.".replace(".”.", ".”")
-        return told, f"{MEANS[self.template]} {asked}"
+        return told, f"{MEANS[self.template]} {asked}".strip()
+
+    def _survived(self, template):
+        """Count the examples that are answered right in a `template`; None if one isn't tried."""
+        marks = [self._tried.get((one, template)) for one, _ in EXAMPLES.values()]
+        return marks.count("✓") if all(marks) else None
+
+    def _left(self):
+        """Say what there is to do when no example is left to try."""
+        broken = {name: self._survived(name) for name in MEANS}
+        if None in broken.values():
+            return ""
+        best = max(broken, key=broken.get)
+        asked = "" if self._own else " Type a message of your own."
+        name = best.replace("'", "’")
+        return f"Most answers survive “{name}”: {broken[best]} of {len(EXAMPLES)}.{asked}"
 
     def draw(self):
         found, whole = self.numbers, self.numbers["whole"]
@@ -176,7 +189,7 @@ class ChatBox(SentenceExplorer):
             name = template.removeprefix("the ").replace("'", "’")
             for i, line in enumerate(name.rsplit(" ", 1)):
                 y = TOP + ROW * row + 15 + 20 * i
-                sheet.text(56, y, line, BLUE if template == WHOLE else INK)
+                sheet.text(44, y, line, BLUE if template == WHOLE else INK)
             self._draw_sketch(sheet, TOP + ROW * row + 9, TEMPLATES[template])
         messages = {name: message for name, (message, _) in EXAMPLES.items()}
         for column, (name, message) in enumerate({**messages, OWN: self._own}.items()):
@@ -188,9 +201,8 @@ class ChatBox(SentenceExplorer):
             for row, template in enumerate(TEMPLATES if message else ()):
                 self._draw_place(sheet, x, TOP + ROW * row, name, message, template)
         sheet.text(0, sheet.height - 28, "✓ right answer, ✗ wrong answer", GREY)
-        asked = "Type your own message above, then Enter."
-        told = "Yours: = answer unchanged, ≠ changed" if self._own else asked
-        sheet.text(0, sheet.height - 6, told, GREY)
+        told = "= answer unchanged, ≠ changed" if self._own else "type a message above"
+        sheet.text(0, sheet.height - 6, f"{OWN}: {told}", GREY)
         return sheet
 
     def _draw_sketch(self, sheet, y, broken):
@@ -199,16 +211,17 @@ class ChatBox(SentenceExplorer):
         left = broken(whole)
         for i, part in enumerate(left if len(left) == len(whole) else whole):
             fill = ROLES.get(part, GREY) if part in left else "none"
-            sheet.rect(12.5 * i, y, 10.5, 22, fill, RULE if fill == "none" else None, 1.5, 3, 0.5)
+            sheet.rect(9.5 * i, y, 8, 22, fill, RULE if fill == "none" else None, 1.5, 3, 0.5)
 
     def _draw_place(self, sheet, x, y, name, message, template):
         on = name == self.numbers["name"] and template == self.template
         mark = self._tried.get((message, template), "?")
         colours = {"✓": GREEN, "=": GREEN, "?": GREY}
         colour = colours.get(mark, BAD)
-        sheet.rect(x, y, CELL - 4, ROW - 4, colour if on else PALE, round=4)
-        colour = "white" if on else colour
-        sheet.text(x + CELL / 2 - 2, y + 25, mark, colour, anchor="middle", bold=mark != "?")
+        tried = mark != "?"
+        sheet.rect(x, y, CELL - 4, ROW - 4, colour if tried else PALE, round=4, opacity=0.25**tried)
+        sheet.rect(x, y, CELL - 4, ROW - 4, stroke=INK if on else None, line=3, round=4)
+        sheet.text(x + CELL / 2 - 2, y + 25, mark, colour, anchor="middle", bold=tried)
         words = {"✓": "right", "✗": "wrong", "=": "the same", "≠": "different", "?": "not tried"}
         label = f"{name}, {template}: {words[mark]}"
         sheet.target(x, y - 1, CELL - 4, ROW - 2, label, sentence=message, template=template)
