@@ -553,7 +553,7 @@ def test_every_tour_is_filled_in_and_leads_to_places_that_exist(trace, tour):
     assert set().union(*view._tour) <= {*known.split(), "back", "plays", "leaves", "forgets"}
 
 
-def test_the_tour_speaks_of_this_trace(trace):
+def test_the_tour_speaks_of_this_trace(translator, trace):
     view = model_map(trace, tour=["embeddings", "follow-target", "loss"])
     first, second, third = (step["text"] for step in view._tour)
     assert "12 tokens" in first
@@ -571,6 +571,12 @@ def test_the_tour_speaks_of_this_trace(trace):
     assert re.match(f"Head {head} .* the one {side} .* No other", near["answer"][int(head) - 1])
     row, names = int(join["place"].split("/")[-1]), [one.strip("▁") for one in trace.encoder.tokens]
     assert [names[row], names[row + (1 if side == "after" else -1)]] == [word, other]
+    way = "ahead, just right" if side == "after" else "back, just left"
+    assert f"Which one looks one token {way}" in near["text"]  # asked only where it can be seen
+    alike = model_map(translator.trace("Oui"), tour=["heads"])._tour[0]
+    assert "None stands out" in alike["text"]
+    shares = [int(re.search(r"gives (\d+)%", one)[1]) for one in alike["answer"]]
+    assert sorted(shares)[-1] - sorted(shares)[-2] < 10
     assert model_map(trace, tour="")._tour == []
     with pytest.raises(ValueError, match="no tour '17'"):
         model_map(trace, tour="17")

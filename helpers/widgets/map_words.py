@@ -7,6 +7,7 @@ import torch
 from helpers.widgets.readable import percent, readable, readable_next
 
 LONGEST = 18  # characters of a token inside a sentence
+CLEARLY = 0.12  # the difference between two heads' shares that can be seen
 
 
 def words_of(trace, off=()) -> dict:
@@ -173,32 +174,41 @@ def _shift(tokens, layers):
 
 
 def _neighbour(weights, tokens):
-    """Say of each head how much of its weight a token gives to the one before or after it.
+    """Ask which head looks one token ahead or back, if that can be seen, and say how far each does.
 
-    The head that gives a neighbour most is told with the word that does so most clearly.
+    Asked is what tells one head from the others most clearly. A head's share is the weight that
+    a token gives to its neighbour, averaged over the tokens that have one.
     """
     sides = {"before": -1, "after": 1}
-    near = [max((w.diagonal(d).mean().item(), side) for side, d in sides.items()) for w in weights]
-    most = max(near)
-    verdicts = {
-        True: "No other head of this layer gives a neighbour as much.",
-        False: f"Another one gives a neighbour {percent(most[0])}. Press “Layer” to look for it.",
-    }
-    head, d = near.index(most), sides[most[1]]
+    near = {side: weights.diagonal(d, 1, 2).mean(1).tolist() for side, d in sides.items()}
+    best = {side: sorted([0, *shares])[-2:] for side, shares in near.items()}
+    side = max(best, key=lambda one: best[one][1] - best[one][0])
+    clear = best[side][1] - best[side][0] > CLEARLY
+    if not clear:
+        side = max(best, key=lambda one: best[one][1])
+    shares, most, d = near[side], percent(best[side][1]), sides[side]
+    head = shares.index(best[side][1])
     inside = [i for i in range(len(tokens)) if 0 <= i + d < len(tokens)] or [0]
     words = [i for i in inside if _is_word(tokens[i])] or inside
     row = max(words, key=lambda i: weights[head, i, (i + d) % len(tokens)].item())
     beside = (row + d) % len(tokens)
+    other = f"Another one gives it {most}. Press “Layer” to look for it."
+    verdicts = [other if clear else "No head of this layer stands out."] * len(shares)
+    if clear:
+        verdicts[head] = "No other head of this layer gives it as much."
+    where = {"before": "back, just left", "after": "ahead, just right"}[side]
+    guess = f"Which one looks one token {where} of the diagonal? Guess, then press its square."
     answers = [
         f"Head {i} gives {percent(share)} of a token’s weight to the one {side} it, on average. "
-        f"{verdicts[(share, side) == most]}"
-        for i, (share, side) in enumerate(near, 1)
+        f"{verdict}"
+        for i, (share, verdict) in enumerate(zip(shares, verdicts, strict=True), 1)
     ]
     return {
         "near": answers,
+        "near_guess": guess if clear else "None stands out for looking at a neighbour. Press one.",
         "near_row": row,
         "near_head": head + 1,
-        "near_side": most[1],
+        "near_side": side,
         "near_share": percent(weights[head, row, beside].item()),
         "joins": tokens[row],
         "beside_it": tokens[beside],

@@ -145,9 +145,11 @@ export function joinScene(where, place, width, room, { asked, live }) {
     };
     scene.paint(draws);
     const adds = (h, j) => mixtures[h].reduce((sum, value, i) => sum + value * valueAt(weight, h * each + i, j), 0);
-    // Whether the printed numbers add up, and to a total that isn't close to the next one.
-    const printed = (j) => heads.reduce((all, _, h) => all + Math.round(100 * adds(h, j)), 0);
-    const exact = (j) => Math.abs(100 * sums.data[j] - printed(j)) < 0.4;
+    // Whether the printed numbers add up.
+    const exact = (j) => {
+      const printed = heads.reduce((all, _, h) => all + Math.round(100 * adds(h, j)), 0);
+      return printed === Math.round(100 * sums.data[j]);
+    };
     const sumOf = (j) => {
       const parts = heads.map((_, h) => number(adds(h, j))).join(" +\u00a0");
       return `${parts.replaceAll("+\u00a0−", "−\u00a0")} ${exact(j) ? "=" : "≈"} ${number(sums.data[j])}`;
@@ -182,9 +184,12 @@ export function joinScene(where, place, width, room, { asked, live }) {
       p.frame(x1 - 1, top + (i * high) / joined.rows - 1, x + wide - x1 + 2, 4, p.theme.ink, 1);
       column(p, j);
     };
-    // The largest, of those that add up as printed, if there is one.
-    const sizes = Array.from(sums.data, (value, j) => (exact(j) ? 1e3 : 1) * Math.abs(value));
-    const j = sizes.indexOf(Math.max(...sizes));
+    // The same for every token: the column whose numbers are largest.
+    const size = (j) => joined.data.reduce((sum, _, i) => sum + Math.abs(valueAt(weight, i, j)), 0);
+    const j = Array.from(sums.data, (_, one) => size(one)).reduce(
+      (most, one, i, all) => (one > all[most] ? i : most),
+      0,
+    );
     scene.top([x + j * cell, top, cell, high], (p, lit) => lit && column(p, j));
   }
 }
