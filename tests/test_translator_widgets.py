@@ -338,6 +338,8 @@ def test_beams_are_the_cores(make, translator):
         flipped = finished[0] is not max(finished, key=lambda one: one.log_prob)
         assert flipped == (penalty > 0) == ("The length penalty decides" in widget.tell()[1])
         likeliest = max(one.log_prob for one in finished)
+        ended = sum(one[1] == EOS for each in widget.numbers["columns"] for one in each)
+        assert f">and {ended - widget.svg.count(' tokens: ')} more<" in widget.svg
         assert f" tokens: {number(likeliest, 3)}/" in widget.svg  # what `tell` names is in the list
     widget.take({"sentence": "Deux enfants courent.", "length_penalty": 1.4})
     assert (widget.step, widget.controls["step"].max) == (6, 11)  # where the winner ends; all
@@ -345,6 +347,16 @@ def test_beams_are_the_cores(make, translator):
         "Step 6: the eventual winner is number 1 of 6 (2 end, 4 go on)"
     )
     assert "((5 + 6 tokens)/6)^1.4 = 2.336<" in widget.svg
+    widget.beam_size = 6
+    assert widget.svg.count("The same text from other tokens: child ") == 1
+    for _, _, log_prob in widget.numbers["columns"][widget.step - 1]:
+        assert f">{number(log_prob)}<" in widget.svg
+    widget.take({"beam_size": 1, "step": 24})
+    assert widget.tell()[0].startswith("Step 5: the eventual winner is number 1 of 2 (1 ends, 1 dr")
+    widget.take({"beam_size": 4, "step": 4})
+    assert widget.tell()[1] == "Greedy leaves the winner’s path at step 3. What does it take there?"
+    widget.step = 3
+    assert widget.tell()[1] == "Greedy takes “run” here, and writes: Two children run."
     widget.step = 11
     assert widget.tell()[0] == "Step 11: the winner ended at step 6, and here the search stops."
     assert "at its last token" in widget.svg

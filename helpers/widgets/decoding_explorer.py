@@ -6,10 +6,10 @@ from textwrap import wrap
 import torch
 import traitlets
 
-from helpers.plots import BLUE, GREY, INK, ORANGE, PURPLE, WEIGHTS
+from helpers.plots import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, WEIGHTS
 from helpers.pretrained.translator import with_beginning
 from helpers.transformer import decoding
-from helpers.widgets.readable import JOINED, readable
+from helpers.widgets.readable import JOINED, odd_ones, readable
 from helpers.widgets.sentence_explorer import MOST_PIECES, TranslatedSentence
 from helpers.widgets.svg import PALE, RULE, Sheet, flow, ink_on, number, shade, share
 
@@ -108,7 +108,7 @@ class DecodingExplorer(TranslatedSentence):
                     own = self._decode(self.forced[: i + 1])
             self._known = dials, found
             self.limit("step", len(found["ids"]))  # a beam that searches on is no first sight
-        self.controls["step"].max = max(len(found["columns"]), len(found["ids"]))
+        self.limit("step", max(len(found["columns"]), len(found["ids"])))
         t = min(self.step, len(found["ids"])) - 1
         chances = found["logits"][t].softmax(-1)
         dialled_to = chances
@@ -128,16 +128,20 @@ class DecodingExplorer(TranslatedSentence):
         """Translate, `forced` first; then read it all once more for logits and attention."""
         model, tokenizer = self._translator.model, self._translator.tokenizer
         src_ids = self._translator.encode([self.sentence])
-        step = with_beginning(forced, model.decoder_step(src_ids))
-        request = (step, 1, self._bos_id, self._eos_id, MOST_PIECES)
         columns, finished = [], []
+
+        def request():
+            step = with_beginning(forced, model.decoder_step(src_ids))
+            return step, 1, self._bos_id, self._eos_id, MOST_PIECES
+
+        ids = greedy = decoding.greedy(*request())[0]
         if self.method == "beam":
             given = torch.tensor([forced], dtype=torch.long)
             prefix = torch.cat([torch.tensor([[self._bos_id]]), given], 1)
             steps = model(src_ids, prefix)[:, :-1].log_softmax(-1).gather(2, given[..., None])
             sums = [0.0, *steps.flatten().cumsum(0).tolist()]  # the model's own, of what is forced
             finished = decoding.beam(
-                *request, self.beam_size, self.length_penalty, columns, start=sums[-1]
+                *request(), self.beam_size, self.length_penalty, columns, start=sums[-1]
             )[0]
             ids = finished[0].ids
             for t, total in enumerate(sums[1:]):
@@ -145,10 +149,8 @@ class DecodingExplorer(TranslatedSentence):
         elif self.method == "sample":
             generator = torch.Generator().manual_seed(self.seed)
             ids = decoding.sample(
-                *request, self.temperature, self.top_k or None, self.top_p, generator
+                *request(), self.temperature, self.top_k or None, self.top_p, generator
             )[0]
-        else:
-            ids = decoding.greedy(*request)[0]
         prefix = torch.tensor([[self._bos_id, *ids[:-1]]])
         cross = model.attention_maps(src_ids, prefix).cross[0, -1].mean(0)  # last layer, (T, S)
         logits = model(src_ids, prefix)[0]
@@ -156,7 +158,7 @@ class DecodingExplorer(TranslatedSentence):
         words = [readable(tokenizer.tokens(each)) for each in (src_ids[0].tolist(), ids)]
         return {"ids": ids, "logits": logits, "sure": sure, "cross": cross, "source": words[0],
                 "target": words[1], "translation": tokenizer.decode(ids), "columns": columns,
-                "finished": finished}  # fmt: skip
+                "finished": finished, "greedy": greedy}  # fmt: skip
 
     def _piece(self, token_id):
         # After another word, so that what goes on with a word is marked as such.
@@ -190,26 +192,44 @@ class DecodingExplorer(TranslatedSentence):
             if found["own"] == found["translation"]:
                 return headline, "The text is the same without you. Force another token."
             return headline, f"Without you it wrote: {found['own']}"
-        asked = "Find a word whose box is rather empty, and force another token there."
         if self.step > len(found["ids"]):  # a beam's
             if self.step == MOST_PIECES:
                 return headline, f"A translation has {MOST_PIECES} tokens at most."
             can = "No other can" if self.step == len(found["columns"]) else "Another could still"
             return headline, f"{can} end among the best {self.beam_size}."
         if found["columns"]:
-            asked = "Press a token that is kept: it then begins with that and all before it."
-        elif other[2] >= CLOSE:
-            asked = f"Press “{other[1]}” in the list. How does the sentence go on then?"
+            return headline, self._ask_of_search()
+        least = found["sure"].index(min(found["sure"]))
         if self.method == "sample" and self.temperature > 1 and self.top_p == 1 and not self.top_k:
             warm = number(self.temperature, 1)
             asked = f"At temperature {warm}, unlikely tokens are drawn. Lower it, or lower top-p."
-        best = max(found["finished"], key=lambda one: one.log_prob, default=None)
-        if best and best is not found["finished"][0]:
-            other = self._translator.tokenizer.decode(best.ids)
-            asked = f"The length penalty decides: without it, “{other}” would win."
-        elif best and self.length_penalty:
-            asked = "Without the length penalty the same one wins. Force a token that is kept."
+        elif found["kept"] == 1:
+            asked = "The dials leave one token to draw, the likeliest: greedy takes the same."
+        elif other[2] >= CLOSE or t == least:
+            asked = f"Press “{other[1]}” in the list. How does the sentence go on then?"
+        else:
+            unsure = f"“{found['target'][least]}”, at step {least + 1}"
+            asked = f"The model is least sure of {unsure}: go there and force another token."
         return headline, asked
+
+    def _ask_of_search(self):
+        """Compare the beam's winner with what greedy decoding and plain sums would choose."""
+        found, decode = self.numbers, self._translator.tokenizer.decode
+        both = enumerate(zip(found["ids"], found["greedy"], strict=False))
+        parts = next((i for i, (own, greedy) in both if own != greedy), None)
+        best = max(found["finished"], key=lambda one: one.log_prob)
+        if self.beam_size == 1:
+            return "One beam is greedy decoding. Try 4."
+        if parts == found["t"]:
+            greedy = f"“{self._piece(found['greedy'][parts])}”"
+            return f"Greedy takes {greedy} here, and writes: {decode(found['greedy'])}"
+        if best is not found["finished"][0]:
+            return f"The length penalty decides: without it, “{decode(best.ids)}” would win."
+        if found["t"] == len(found["ids"]) - 1 and self.length_penalty:
+            return "Without the length penalty the same one wins. Force a token that is kept."
+        if parts is not None:
+            return f"Greedy leaves the winner’s path at step {parts + 1}. What does it take there?"
+        return "Greedy writes the same. Press a token that is kept: how does that sentence end?"
 
     def _tell_search(self):
         """Say where the beam's winner stands at this step, or why the search went on."""
@@ -220,11 +240,13 @@ class DecodingExplorer(TranslatedSentence):
             return f"the winner ended at step {found['t'] + 1}, and {then}"
         row, kept = self._winner()[t], [number(log_prob) for *_, log_prob in found["columns"][t]]
         going = len(self._standing(found["columns"][t]))
-        ends = len(kept) - going
-        split = f" ({ends} end{'s' * (ends == 1)}, {going} go on)" * (ends > 0)
-        behind = f" against {kept[0]}" * (kept[row] != kept[0])
-        place = f"the eventual winner is number {row + 1} of {len(kept)}{split}"
-        return f"{place}, log-probability {kept[row]}{behind}"
+        ends, one = len(kept) - going, going == 1
+        then = f"go{'es' * one} on" if self.step < len(found["columns"]) else "dropped"
+        split = f" ({ends} end{'s' * (ends == 1)}, {going} {then})" * (ends > 0)
+        sums = f"{kept[row]} against {kept[0]}"
+        if kept[row] == kept[0]:
+            sums = f"log-probability {kept[row]}"
+        return f"the eventual winner is number {row + 1} of {len(kept)}{split}, {sums}"
 
     def draw(self):
         left = Sheet(396, HEIGHT)
@@ -307,11 +329,11 @@ class DecodingExplorer(TranslatedSentence):
     def _draw_tree(self):
         """Draw what the beam kept at the last few steps; the winner's path stands out."""
         sheet, found = Sheet(406, HEIGHT), self.numbers
-        last = self.step
-        first = max(0, last - COLUMNS)
-        best, prefixes = self._winner(), self._prefixes()
         pitch = min(NODE, (HEIGHT - TREE - 30) / max(map(len, found["columns"])))
-        tall = pitch - 4
+        tall, last = pitch - 4, self.step
+        roomy = tall >= 32
+        first = max(0, last - COLUMNS if roomy else last - COLUMNS + 1)
+        best, prefixes = self._winner(), self._prefixes()
         steps = f"steps {first + 1} to {last}" if last > 1 else "step 1"
         sheet.text(0, 18, f"Kept at {steps}: press to force", bold=True)
         shown = [self._piece(one) for step in found["columns"][first:last] for _, one, _ in step]
@@ -327,17 +349,18 @@ class DecodingExplorer(TranslatedSentence):
                     before = self._standing(found["columns"][t - 1])[parent]
                     sheet.line(x - GAP, TREE + pitch * before + tall / 2, x, y + tall / 2,
                                PURPLE if wins else GREY, 3 if wins else 1.2)  # fmt: skip
-                colour = PURPLE if wins else ORANGE if ends else INK
+                colour = PURPLE if wins else GREEN if ends else INK
                 fill, line = (PALE, 2.5) if wins else ("white", 1)
                 sheet.rect(x, y, PIECE, tall, fill, colour, line, round=4)
-                piece, roomy = self._piece(token_id), tall >= 32
+                piece, sums = self._piece(token_id), number(log_prob)
                 at = y + (0.41 * tall if roomy else tall / 2 + 6)
                 piece = piece if len(piece) < 9 else f"{piece[:7]}…"
                 sheet.text(x + PIECE / 2, at, piece, colour, anchor="middle", bold=wins)
                 if roomy:
-                    sums = number(log_prob)
                     sheet.text(x + PIECE / 2, y + 0.92 * tall, sums, GREY, anchor="middle")
-                label = f"Force {piece} at step {t + 1}; log-probability {number(log_prob)}"
+                elif t == last - 1:  # beside it: a step fewer is drawn
+                    sheet.text(x + PIECE + 8, at, sums, GREY)
+                label = f"Force {piece} at step {t + 1}; log-probability {sums}"
                 after = t + 1 if ends else t + 2  # where it isn't the only one that is kept
                 sheet.target(
                     x, y - 2, PIECE, pitch, label, forced=list(prefixes[t][row]), step=after
@@ -365,17 +388,25 @@ class DecodingExplorer(TranslatedSentence):
     def _draw_finished(self, sheet, y):
         """Write the finished sentences with their scores, the best first."""
         sheet.text(0, y, "Finished", INK, bold=True)
-        ranked = sorted(self.numbers["finished"], key=lambda one: -one.score)
+        ranked, columns = self.numbers["finished"], self.numbers["columns"]
         likeliest = max(ranked, key=lambda one: one.log_prob)  # `tell` names it
         norms = [decoding.length_norm(len(one.ids), self.length_penalty) for one in ranked]
         power = f"((5 + {len(ranked[0].ids)} tokens)/6)^{number(self.length_penalty, 1)}"
         sheet.text(396, y, f"{power} = {number(norms[0], 3)}", GREY, anchor="end")
-        listed = []
+        listed, tokenizer, before = [], self._translator.tokenizer, {}
         for one, norm in zip(ranked, norms, strict=True):
-            lines = wrap(self._translator.tokenizer.decode(one.ids), 46) or ["(nothing)"]
+            text, pieces = tokenizer.decode(one.ids), readable(tokenizer.tokens(one.ids))
+            if text in before:  # cut into other tokens
+                new = zip(pieces, odd_ones(before[text], pieces)[1], strict=True)
+                text = f"The same text from other tokens: {' '.join(p for p, odd in new if odd)}"
+            before.setdefault(text, pieces)
+            lines = wrap(text, 46) or ["(nothing)"]
             sums = f"{number(one.log_prob, 3)}/{number(norm, 3)} = {number(one.score, 3)}"
             listed.append((one, lines, f"{len(one.ids)} tokens: {sums}"))
-        while len(listed) > 2 and y + sum(24 + 22 * len(each[1]) for each in listed) > HEIGHT:
+        n = sum(token_id == self._eos_id for each in columns for _, token_id, _ in each)
+        n += sum(one.ids[-1] != self._eos_id for one in ranked)  # too long to end
+        room = HEIGHT - y - 22
+        while len(listed) > 2 and sum(24 + 22 * len(each[1]) for each in listed) > room:
             del listed[-1 if listed[-1][0] is not likeliest else -2]
         for i, (_, lines, sums) in enumerate(listed):
             for line in lines:
@@ -383,11 +414,14 @@ class DecodingExplorer(TranslatedSentence):
                 sheet.text(0, y, line, INK if i else PURPLE)
             y += 24
             sheet.text(396, y - 2, sums, GREY, anchor="end")
+        if n > len(listed):
+            y += 22
+            sheet.text(0, y, f"and {n - len(listed)} more", GREY)
         return y
 
     def _explain(self, sheet, pieces):
         """Say at the bottom what the marks in some pieces' names mean."""
-        beams = f"orange: finished, not among the {self.beam_size}"
+        beams = f"green: finished, not among the {self.beam_size}"
         words = [beams if self.method == "beam" else "<eos>: finished"] * ("<eos>" in pieces)
         words += ["␣: a space"] * ("␣" in pieces)
         words += [f"{piece}: continues a word" for piece in pieces if piece[:1] == JOINED][:1]
