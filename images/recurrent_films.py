@@ -324,135 +324,192 @@ def _stacked(shares, x, y, forward=True):
 # ---- lesson 02: the decoder looks back -----------------------------------------------------------
 
 COLUMNS = [27 + 54 * j for j in range(7)]  # the middles of the states, and of the map's columns
-INKS = (*COLOURS, "ink")  # a colour per state
-# The box in which what is taken lies side by side, and that of the decoder.
-MIX = 94, 184, 280, 24
-DECODER = {"x": 154, "y": 222, "width": 160, "height": 28}
-WROTE_AT = 384  # the left end of the words
+WROTE_AT = 384  # the left end of the English words, below the decoder
+ASKED = 3  # the word about which the film asks
+MIX = 1, 206, 376, 24  # the context, in which what is taken lies side by side
+ENTRIES = [0, 1, 3, 5, 8, 9]  # of the decoder's state: those that are drawn
+SMALL = "₀₁₂₃₄₅₆₇₈"
+# When a row's parts happen: the state asks, the context is mixed, and a word is written.
+ASK, MIXES, WRITES = (0.1, 0.5), (0.5, 0.68), (0.68, 1)
 
 
 def decoder_looking_back():
-    """A film: a map in seven colours, one per French word, says how much of each an English word
-    takes. Then it is made: the encoder's seven states come out of un médecin cherche la
-    lettre, the full stop and eos. Before each word is written, the decoder's state s meets all
-    states, which then have weights. Lines as thick as these lead to a box, in which what is taken
-    lies side by side. It goes into the decoder, whose colours blend, and out of it come the word
-    and its row of the map. A, doctor and
-    looks each come mostly from the next French word. For takes 0.57 of cherche and 0.42 of la. The
-    takes 0.71 of la and 0.26 of cherche. Letter comes from lettre, the full stop and eos both from
-    the full stop. At the end the map is there again: a diagonal with kinks, framed, at for and eos.
+    """A film: an empty map of weights has a column for each token of un médecin cherche la lettre
+    and a row for each word of a doctor looks for the letter. Where will the model look before for?
+    The encoder makes seven states, with arrows to both neighbours. Then, for each English word, the
+    decoder's state goes up and draws a line to all seven. The lines become as thick as the weights,
+    what is taken of the states falls side by side into the context, and this and the word before go
+    into the decoder. Its state changes and writes the word, and the map gets a row. A, doctor and
+    looks each look mostly at the next French word. For has 0.57 on cherche and 0.42 on la. The has
+    0.71 on la and 0.26 on cherche. Letter looks at lettre, the full stop and eos both at the full
+    stop. At the end the map is large: a diagonal that stands still, framed, at for and eos.
     """
-    read, written, weights = _trained(SEARCH)
+    toy = toy_models.load_toy("additive")
+    found = BahdanauStepper(toy.model, toy.source, toy.target, SEARCH).numbers
+    read, written = found["source"], found["target"]
+    weights, states = (
+        found["weights"].tolist(),
+        found["states"][:, ENTRIES].round(decimals=2).tolist(),
+    )
     most = [max(range(len(read)), key=row.__getitem__) for row in weights]
     kinks = [(i, j) for i, j in enumerate(most) if i and j == most[i - 1]]  # it doesn't move on
     names = " and ".join(f"“{written[i]}”" for i, _ in kinks).replace("“<eos>”", "<eos>")
 
     def of(i, j):
-        return f"{weights[i][j]:.2f} of {STATES[j]}"
+        return f"{weights[i][j]:.2f}"
 
     told = [
-        "How much does each English word take from each French one?",
-        "First, the encoder turns each French word into a state.",
-        f"The decoder's state s gives each a weight. It takes {of(0, 0)} and {of(0, 1)}, and "
-        "writes “a”.",
-        f"“a” goes in and changes s, and so the weights: “doctor” takes {of(1, 1)}.",
-        f"“looks” needs only “cherche”, so it takes {of(2, 2)}.",
-        f"“for” has no French word of its own, so {of(3, 2)} and {of(3, 3)} mix into one vector.",
-        f"“the” takes {of(4, 3)}, “la”, and again some of “cherche”.",
-        "“letter” looks at “lettre”, its French counterpart.",
-        "The full stop looks at the French one.",
-        "<eos> also looks at the full stop, not at the French <eos>.",
-        "Nobody told the model which words belong together. Translating taught it this diagonal, "
-        f"with kinks at {names}.",
+        "“for” has no French word of its own. Where will the model look before it writes “for”?",
+        "The encoder reads in both directions, so each state h depends on its neighbours, too.",
+        "The decoder's state s₀ (6 of 128 numbers are drawn) meets each h. A pair gets a weight: "
+        f"{of(0, 0)} for h₁, {of(0, 1)} for h₂.",
+        f"Now the states are mixed into the context: {of(0, 0)} of h₁, {of(0, 1)} of h₂.",
+        "The context and <bos>, a sentence's beginning, go into the decoder. Its state becomes "
+        "s₁ and writes “a”.",
+        f"s₁ asks again: {of(1, 1)} of the weight is on “médecin”. This context and “a” make s₂, "
+        "which writes “doctor”.",
+        f"Before “looks”, the weight is on “cherche”: {of(2, 2)}.",
+        f"And before “for”? {of(3, 2)} is on “cherche”, once more, and {of(3, 3)} already on “la”.",
+        f"For “the”, it's {of(4, 3)} on “la”, and {of(4, 2)} still on “cherche”.",
+        f"“letter” looks at “lettre”: {of(5, 4)}.",
+        f"The full stop looks at the French one: {of(6, 5)}.",
+        f"<eos> looks there, too ({of(7, 5)}), and not at the French <eos>.",
+        "A row says where the model looked for one word. Nobody told it which words match: it "
+        f"learned this diagonal by translating. It stands still (framed) at {names}.",
     ]
-    moves = {0: 3.2, 2: 4.6, 3: 3.6, 4: 2.8, 5: 4.2, 6: 3.2, 7: 2.6, 8: 2.4, 9: 2.4}
-    scenes = [Scene(one, moves.get(i, 1.9), i not in (0, 4, 7, 8)) for i, one in enumerate(told)]
-    for now, scene in enumerate(scenes, -2):  # at first the map, and then nothing is weighed
-        scene.text("read", 6, 18, "read", "query", anchor="start", bold=True)
+    moves = {0: 2.4, 2: 2.6, 3: 1.8, 4: 2.4, 5: 4.6, 7: 4.6}
+    scenes = [Scene(one, moves.get(i, 3.2), i in (0, 1, 2, 4, 7, 12)) for i, one in enumerate(told)]
+    for moment, scene in enumerate(scenes):
+        first, last = not moment, moment == len(told) - 1
+        now = max(0, moment - 4)  # the word
+        part = [ASK, MIXES, WRITES][moment - 2] if 1 < moment < 5 else (0, 1)
         for j, (x, word) in enumerate(zip(COLUMNS, read, strict=True)):  # aslant: words are wider
-            scene.text(f"read {j}", x + 4, 86, word, INKS[j], anchor="start", bold=True, turn=-50,
-                       room=200)  # fmt: skip
-        if -2 < now < len(written):
-            _gaze(scene, weights[now] if now >= 0 else [0] * 7, now)
-        if now == -1:
-            scene.rect("encoder", 1, 90, 376, 20, "none", "edge")
-            scene.text("encoder name", 189, 106, "encoder, in both directions", "muted")
-        if 0 < now < len(written):  # the word just written, from its row
-            scene.card(f"back {now}", 234, 236, written[now - 1], "key", 84, opacity=0, height=28,
-                       start=(WROTE_AT + 40, 249 + 23 * now), when=(0.1, 0.3))  # fmt: skip
-        _map(scene, written, weights, now)
-        if now != -1:  # where there are colours
-            kind = "number" if now in (-2, len(written)) else "colour"
-            scene.text("blank", 6, 458, f"no {kind}: under {BLANK}", "muted", anchor="start")
-    for i, j in kinks:
-        scene.rect(f"kink {i}", COLUMNS[j] - 26, 97 + 43 * i, 52, 42, "none", "ink", line=3)
-    return film(scenes, 466)
+            left = 6 + sum(12 + 10.6 * len(one) for one in read[:j])
+            scene.text(f"read {j}", x + 4, 76, word, "query", anchor="start", bold=True, turn=-50,
+                       room=200, start={"x": left, "y": 20, "turn": 0, "opacity": 1})  # fmt: skip
+        if not (first or last):
+            _encoded(scene)
+        if moment > 1 and not last:
+            _asked(scene, now, weights[now], part)
+            if moment > 2:
+                _taken(scene, now, weights[now], part)
+            _decided(scene, now, states, ["<bos>", *written], part, moment > 3)
+        _map(scene, written, weights, -1 if moment < 4 else now, first or last, part)
+        if moment < 7:
+            _question(scene, first)
+        if last:
+            for i, j in kinks:
+                scene.rect(f"kink {i}", COLUMNS[j] - 26, _row(i, True) - 22, 52, 43, "none", "ink",
+                           line=3, when=(0.7, 1))  # fmt: skip
+            scene.text("blank", 6, 462, f"no number: under {BLANK}", "muted", anchor="start")
+    return film(scenes, 468)
 
 
-def _gaze(scene, weights, now):
-    """Draw the states as the decoder weighs them now, and their mixture on its way into it."""
-    weighed, (x, y, wide, high), taken = now >= 0, MIX, sum(weights)
-    scene.rect("mixture", *MIX, "none", "edge")  # what was in them is seen while it goes
-    scene.rect("decoder", *DECODER.values(), "none", "ink")
+def _in(part, begin, end):
+    """Return when something happens in a scene that shows only a part of a row."""
+    since, until = part
+    return tuple(min(max((one - since) / (until - since), 0), 1) for one in (begin, end))
+
+
+def _row(i, whole):
+    return 106 + 45 * i if whole else 260 + 26 * i
+
+
+def _question(scene, first):
+    """Mark the row that the film asks about; it is empty."""
+    y, high = _row(ASKED, first), 43 if first else 24
+    scene.rect("asked", 2, y - high / 2, 374, high, "none", "ink", line=3, round=0)
+    for j, x in enumerate(COLUMNS):
+        scene.text(f"? {j}", x, y + 6, "?", "result", bold=True, start={},
+                   **({"when": (0.5 + 0.05 * j, 0.6 + 0.05 * j)} if first else {}))  # fmt: skip
+
+
+def _encoded(scene):
+    """Draw the encoder: its states, which are made one after the other in both directions."""
+    scene.text("encoder", WROTE_AT, 125, "encoder", "query", anchor="start")
+    for j, x in enumerate(COLUMNS):
+        there, back = 0.3 + 0.05 * j, 0.6 + 0.05 * (6 - j)
+        scene.rect(f"state {j}", x - 20, 104, 40, 30, "query", "query", 0.12, when=(0.2, 0.3),
+                   start={"y": 90, "height": 0})  # fmt: skip
+        scene.text(f"h {j}", x, 125, STATES[j], when=(back, back + 0.08))
+        for name, y, ends, since in (
+            ("on", 113, (x + 20, x + 34), there + 0.05),
+            ("to", 126, (x + 34, x + 20), back - 0.05),
+        ):
+            if j < 6:
+                scene.arrow(f"{name} {j}", ends[0], y, ends[1], y, "query", 2.5, 8,
+                            when=(since, since + 0.05))  # fmt: skip
+
+
+def _asked(scene, now, weights, part):
+    """Draw the decoder's state as it meets all states, and the weights that this gives."""
+    x, y = COLUMNS[3], 180
     for j, (at, weight) in enumerate(zip(COLUMNS, weights, strict=True)):
-        seen, share = weight >= BLANK, wide * (weight / taken if weighed else 1 / 7)
-        turn = (0.45, 0.55) if weighed else (0.08 * j, 0.4 + 0.08 * j)  # one after the other
-        drawn = (0.5, 0.6) if weighed else (0.4 + 0.07 * j, 0.58 + 0.07 * j)
-        scene.rect(f"state {j}", at - 22, 114, 44, 30, INKS[j], INKS[j], SHADE * weight,
-                   start={"y": 62}, when=turn)  # fmt: skip
-        end = round(x + share / 2, 1), y
-        scene.line(f"gaze {now} {j}", [(at, 144), end], INKS[j], round(max(14 * weight, 1.5), 1),
-                   opacity=1 if seen else 0.35, start={"points": [*end, *end]},
-                   when=drawn)  # fmt: skip
-        if weighed:
-            scene.card(f"s {now} {j}", at, 129, "s", "ink", 22, True, 24,
-                       start=(165 + 23 * j, 236), opacity=0, when=(0.3, 0.5))  # fmt: skip
-        if seen:
-            scene.text(f"weight {now} {j}", at, 106, f"{weight:.2f}", INKS[j], bold=True, when=turn)
-            part, state = (x, y, share, high), {"x": at - 22, "y": 114, "width": 44, "height": 30}
-            scene.rect(f"taken {now} {j}", *part, INKS[j], tint=SHADE, round=0, start=state,
-                       when=(0.55, 0.7))  # fmt: skip
-            come = dict(zip(DECODER, part, strict=True))
-            scene.rect(f"blend {now} {j}", *DECODER.values(), INKS[j], tint=SHADE * weight,
-                       start=come, when=(0.75, 0.85))  # fmt: skip
-        scene.text(f"h {j}", at, 135, STATES[j], "ink", start={"y": 83}, when=turn)
-        if share > 70 and seen:
+        line, thick = [(x, y - 14), (at, 134)], max(14 * weight, 1.5)
+        scene.line(f"meets {now} {j}", line, "key", 1.5, opacity=0.6, when=_in(part, 0.28, 0.38),
+                   start={"points": [x, y - 14, x, y - 14]})  # fmt: skip
+        if weight >= BLANK:
+            how = {"when": _in(part, 0.4, 0.5)}
+            scene.line(f"gaze {now} {j}", line, "result", thick, start={"line": 0.0}, **how)
+            scene.text(f"weight {now} {j}", at, 99, f"{weight:.2f}", "result", bold=True, **how)
+    scene.card(f"asks {now}", x, y, f"s{SMALL[now]}", "key", 44, True, 28, start=(431, 191),
+               when=_in(part, 0.18, 0.28))  # fmt: skip
+
+
+def _taken(scene, now, weights, part):
+    """Draw how what is taken of the states falls into the context, side by side."""
+    (x, y, wide, high), taken = MIX, sum(weights)
+    scene.rect("context", *MIX, "none", "edge", when=(0, 0.2))
+    for j, (at, weight) in enumerate(zip(COLUMNS, weights, strict=True)):
+        share = wide * weight / taken
+        if weight >= BLANK:
+            state = {"x": at - 20, "y": 104, "width": 40, "height": 30, "fill": "query"}
+            scene.rect(f"taken {now} {j}", x, y, share, high, "result", "paper", SHADE, line=1,
+                       round=0, start=state, when=_in(part, 0.5, 0.62))  # fmt: skip
+        if share > 70:
             words = f"{weight:.2f} {STATES[j]}"
-            scene.text(f"part {now} {j}", *(end[0], y + 18), words, when=(0.7, 0.72))
+            scene.text(f"part {now} {j}", x + share / 2, y + 18, words, room=round(share) - 6,
+                       when=_in(part, 0.6, 0.64))  # fmt: skip
         x += share
-    scene.text("its name", 234, 242, "decoder, state s", bold=True, room=150)
-    if weighed:
-        scene.arrow("goes in", 234, 209, 234, 221, "ink", 3, 9, when=(0.7, 0.75))
+    scene.text("its mix", 6, y - 7, "context", "result", anchor="start", when=(0, 0.2))
 
 
-def _map(scene, written, weights, now):
-    """Draw the weights of all words so far, a row each; when all are there, with numbers."""
-    opening, last = now < -1, now == len(written)
-    whole = opening or last
-    foot, pitch = (118, 43) if whole else (272, 23)
-    late = {"when": (0, 0.8) if last else (0.85, 1)}  # what is new comes when the rest is there
-    scene.text("written", WROTE_AT, foot - 24, "written", bold=True, anchor="start", **late)
-    if now + 1 < len(written) and not opening:
-        scene.text("next", WROTE_AT, foot + pitch * (now + 1) + 6, "?", anchor="start",
-                   bold=True, start={}, **late)  # fmt: skip
+def _decided(scene, now, states, written, part, after):
+    """Draw the decoder; `after` context and previous word went in, its state is another."""
+    scene.rect("decoder", WROTE_AT, 134, 94, 100, "none", "key", when=(0, 0.15))
+    scene.text("its name", 431, 153, "decoder", "key", room=86, when=(0, 0.15))
+    changed = {"when": _in(part, 0.8, 0.88) if after else (0, 0.15)}
+    for k, value in enumerate(states[now + after]):
+        scene.rect(f"entry {k}", 391 + 13.5 * k, 160, 13.5, 18, "key", "key", (value + 1) / 2,
+                   line=1, round=0, **changed)  # fmt: skip
+    scene.text("its state", 431, 197, f"s{SMALL[now + after]}", "key", bold=True, **changed)
+    if after:
+        own = {"start": (431, _row(now - 1, False))} if now else {}
+        scene.card(f"back {now}", 431, 218, written[now], "key", 84, height=26,
+                   when=_in(part, 0.68, 0.78), **own)  # fmt: skip
+        scene.rect(f"goes in {now}", 391, 160, 81, 18, "result", tint=SHADE, opacity=0, start={
+                   **dict(zip(("x", "y", "width", "height"), MIX, strict=True)), "opacity": 1},
+                   when=_in(part, 0.7, 0.82))  # fmt: skip
+
+
+def _map(scene, written, weights, now, whole, part):
+    """Draw the map: rows with numbers for the words so far, and empty ones for the others."""
+    high = 45 if whole else 26
     for i, word in enumerate(written):
-        y = foot + pitch * i
-        if opening:  # one row after the other
-            late = {"when": (0.11 * i, 0.11 * i + 0.2)}
-        scene.rect(f"row {i}", 1, y - pitch / 2, 376, pitch, "none", "edge", line=1, round=0)
-        if i > now and not opening:
+        y, late = _row(i, whole), {"when": _in(part, 0.9, 1)} if i == now and not whole else {}
+        scene.rect(f"row {i}", 1, y - high / 2, 376, high, "none", "edge", line=1, round=0)
+        if i >= now:
+            scene.text(f"to come {i}", WROTE_AT, y + 6, word, "muted", anchor="start",
+                       opacity=float(i > now), **late)  # fmt: skip
+        if i > now:
             continue
-        scene.text(f"written {i}", WROTE_AT, y + 6, word, anchor="start", bold=True,
-                   start={"x": WROTE_AT - 40}, **late)  # fmt: skip
+        scene.text(f"written {i}", WROTE_AT, y + 6, word, anchor="start", bold=True, **late)
         for j, weight in enumerate(weights[i]):
-            if weight < BLANK:
-                continue
-            cell = COLUMNS[j] - 26, y - pitch / 2 + 1, 52, pitch - 2
-            scene.rect(f"cell {i} {j}", *cell, INKS[j], INKS[j], SHADE * weight, line=1, round=0,
-                       start={"width": 0}, **late)  # fmt: skip
-            if whole:
-                how = late if opening else {"when": (0.7, 1)}
-                scene.text(f"share {i} {j}", COLUMNS[j], y + 6, f"{weight:.2f}", start={}, **how)
+            if weight >= BLANK:
+                box = COLUMNS[j] - 26, y - high / 2 + 1, 52, high - 2
+                grows = {"start": {"width": 0}, **late} if late else {}
+                scene.rect(f"cell {i} {j}", *box, "result", tint=SHADE * weight, round=0, **grows)
+                scene.text(f"share {i} {j}", COLUMNS[j], y + 6, f"{weight:.2f}", room=50, **late)
 
 
 # ---- lesson 02: one step of attention, in numbers ------------------------------------------------

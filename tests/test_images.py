@@ -281,35 +281,47 @@ def test_training_and_writing_differ_where_the_caption_says_so():
     assert back["training decoder"]["fill"] == back["encoder"]["fill"] == "result"  # they change
 
 
-def test_an_english_word_appears_when_its_weights_are_there_and_its_caption_says_them():
-    first, empty, *scenes, last = show("decoder_looking_back").data["scenes"]
-    assert not any(name.startswith(("weight", "written ", "cell")) for name in empty["shapes"])
-    shares = {k for k in last["shapes"] if k.startswith("share")}
-    assert shares == {k for k in first["shapes"] if k.startswith("share")}  # it begins with the map
-    assert not any(v.get("text") in ("0", "0.00") for v in _shapes("decoder_looking_back").values())
-    for i, scene in enumerate(scenes):
-        shapes = scene["shapes"]
-        assert sum(bool(re.fullmatch(r"written \d", name)) for name in shapes) == i + 1
-        assert shapes[f"written {i}"]["start"].keys() == {"x"}  # it slides through no other word
-        assert {f"s {i} {j}" for j in range(7)} < shapes.keys()  # the decoder's state meets all
-        assert (f"back {i}" in shapes) == (i > 0)  # what was written goes in first
-        assert shapes["blank"]["text"].startswith("no colour")  # there are no numbers
+def test_the_map_is_built_row_by_row_and_each_caption_says_its_weights():
+    read, written, weights = recurrent_films._trained(recurrent_films.SEARCH)
+    first, made, *scenes, last = show("decoder_looking_back").data["scenes"]
+    assert "Where will the model look before it writes “for”?" in first["caption"]
+    kinds = ("share", "cell", "written", "gaze", "state")  # nothing that would answer it
+    assert not any(name.startswith(kinds) for name in first["shapes"])
+    assert {"asked", "? 0", "? 6"} < first["shapes"].keys() & scenes[4]["shapes"].keys()
+    assert {f"{way} {j}" for way in ("on", "to") for j in range(6)} < made["shapes"].keys()
+    colours = [scenes[2]["shapes"][name]["fill"] for name in ("asks 0", "taken 0 0", "state 0")]
+    assert colours == ["key", "result", "query"]  # the decoder's state, the context, the encoder's
+    whole, state = last["shapes"], None
+    for i, scene in enumerate(scenes[2:]):
+        shapes, row = scene["shapes"], {j: w for j, w in enumerate(weights[i]) if w >= 0.005}
+        assert {f"meets {i} {j}" for j in range(7)} < shapes.keys()  # a line to every h
+        assert {f"back {i}", f"goes in {i}", f"written {i}"} < shapes.keys()
+        assert shapes[f"back {i}.text"]["text"] == (written[i - 1] if i else "<bos>")
+        assert "blank" not in shapes  # there, no row is a word's that isn't written
+        assert not any(name.startswith(f"written {i + 1}") for name in shapes)
+        before, state = state, [shapes[f"entry {k}"]["tint"] for k in range(6)]
+        assert before is None or max(abs(a - b) for a, b in zip(before, state, strict=True)) > 0.3
+        assert shapes["its state"]["text"] == f"s{'₀₁₂₃₄₅₆₇₈'[i + 1]}"
         said = re.findall(r"0\.\d\d", scene["caption"])
-        assert {*said} <= {v["text"] for k, v in shapes.items() if k.startswith("weight")}
-        for j in range(7):  # each state shows its weight, and the map keeps it
-            shown = shapes.get(f"weight {i} {j}", {"text": "0"})["text"]
-            tint = shapes[f"state {j}"]["tint"]
-            assert float(shown) == pytest.approx(tint / recurrent_films.SHADE, abs=0.006)
-            if shown != "0":
-                assert last["shapes"][f"cell {i} {j}"]["tint"] == tint
-                assert last["shapes"][f"share {i} {j}"]["text"] == shown
-            taken = shapes.get(f"taken {i} {j}", {"width": 0})["width"] / shapes["mixture"]["width"]
-            assert taken == pytest.approx(float(shown), abs=0.01)  # side by side
-            blended = shapes.get(f"blend {i} {j}", shapes["decoder"])  # and then one vector
-            assert all(blended[side] == shapes["decoder"][side] for side in ("x", "y", "width"))
-    both = scenes[3]["shapes"]
-    assert {"kink 3", "kink 7"} < last["shapes"].keys()
-    assert [both[f"part 3 {j}"]["text"] for j in (2, 3)] == ["0.57 h₃", "0.42 h₄"]
+        assert {*said} <= {f"{weight:.2f}" for weight in row.values()}
+        assert said or not i
+        shown = {k: v for k, v in shapes.items() if k.startswith(f"weight {i} ")}
+        assert len(shown) == len(row)
+        for j, weight in row.items():
+            digits = f"{weight:.2f}"
+            assert digits == shown[f"weight {i} {j}"]["text"] == whole[f"share {i} {j}"]["text"]
+            assert whole[f"cell {i} {j}"]["tint"] == pytest.approx(0.55 * weight, abs=0.001)
+            assert shapes[f"gaze {i} {j}"]["line"] == pytest.approx(max(14 * weight, 1.5), abs=0.1)
+            wide = shapes[f"taken {i} {j}"]["width"] / shapes["context"]["width"]
+            assert wide == pytest.approx(weight, abs=0.003)  # side by side
+        for name, shape in shapes.items():  # what is new comes when the old row has gone
+            if i > 1 and re.match(r"(asks|meets|gaze|weight|taken|part) ", name):
+                assert shape["when"][0] >= 0.18
+    alt = show("decoder_looking_back").data["alt"]
+    for i, there in ((3, (2, 3)), (4, (3, 2))):
+        values = [f"{weights[i][j]:.2f} on {read[j]}" for j in there]
+        assert f"{written[i].title()} has {' and '.join(values)}." in alt
+    assert {"kink 3", "kink 7", "blank"} < whole.keys()
 
 
 def test_the_step_of_bahdanau_can_be_recomputed_from_the_numbers_that_it_shows():
