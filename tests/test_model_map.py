@@ -574,7 +574,7 @@ def test_the_tour_speaks_of_this_trace(translator, trace):
     way = "ahead, just right" if side == "after" else "back, just left"
     assert f"Which one looks one token {way}" in near["text"]  # asked only where it can be seen
     alike = model_map(translator.trace("Oui"), tour=["heads"])._tour[0]
-    assert "None stands out" in alike["text"]
+    assert "No head stands out" in alike["text"]
     shares = [int(re.search(r"gives (\d+)%", one)[1]) for one in alike["answer"]]
     assert sorted(shares)[-1] - sorted(shares)[-2] < 10
     assert model_map(trace, tour="")._tour == []

@@ -197,7 +197,7 @@ def _neighbour(weights, tokens):
     if clear:
         verdicts[head] = "No other head of this layer gives it as much."
     where = {"before": "back, just left", "after": "ahead, just right"}[side]
-    guess = f"Which one looks one token {where} of the diagonal? Guess, then press its square."
+    asks = f"Which one looks one token {where} of the diagonal? Guess, then press its square."
     answers = [
         f"Head {i} gives {percent(share)} of a token’s weight to the one {side} it, on average. "
         f"{verdict}"
@@ -205,7 +205,7 @@ def _neighbour(weights, tokens):
     ]
     return {
         "near": answers,
-        "near_guess": guess if clear else "None stands out for looking at a neighbour. Press one.",
+        "near_guess": asks if clear else "No head stands out by looking at a neighbour. Press one.",
         "near_row": row,
         "near_head": head + 1,
         "near_side": side,
