@@ -79,7 +79,7 @@ class Assistant:
         for i, ids in enumerate(prompts):
             by_length.setdefault(len(ids), []).append(i)
         for length, rows in sorted(by_length.items()):
-            room = self.model.config.max_len
+            room, device = self.model.config.max_len, next(self.model.parameters()).device
             if length + max_tokens > room:
                 raise ValueError(
                     f"the prompt of {length} tokens and an answer of up to {max_tokens} don't fit "
@@ -87,7 +87,7 @@ class Assistant:
                 )
             for start in range(0, len(rows), 32):
                 some = rows[start : start + 32]
-                ids = torch.tensor([prompts[i] for i in some])
+                ids = torch.tensor([prompts[i] for i in some]).to(device)
                 found = self._generate(ids, temperature, max_tokens, generator)
                 for i, answer in zip(some, found, strict=True):
                     answers[i] = answer

@@ -63,7 +63,12 @@ class MiniLM:
 
     @cached_property
     def _bf16_pays(self):
-        return fast.bf16_pays(torch.device("cpu"))
+        return fast.bf16_pays(self.device)
+
+    @property
+    def device(self):
+        """Where the model's weights are: on the CPU, or wherever ``model.to(…)`` moved them."""
+        return next(self.model.parameters()).device
 
     def sentence_vectors(self, texts, batch_size=8, quick=False):
         """Turn each text into one vector: the mean over its tokens, divided by its length.
@@ -96,21 +101,23 @@ class MiniLM:
         with inference(self.model):  # texts of one length side by side: less padding
             for rows in real.sum(1).argsort().split(batch_size):
                 longest = real[rows].sum(1).max()
-                with torch.autocast("cpu", torch.bfloat16, enabled=quick):
-                    hidden = self.model(ids[rows, :longest])  # (B, S, D), in 32 bits again
+                with torch.autocast(self.device.type, torch.bfloat16, enabled=quick):
+                    hidden = self.model(ids[rows, :longest].to(self.device)).cpu()  # (B, S, D)
                 counted = real[rows, :longest, None]
                 vectors[rows] = (hidden * counted).sum(1) / counted.sum(1)
         return normalize(vectors, dim=-1)
 
     def attend(self, text):
         """Read one text and show where every head of every layer looked; an `Attention`."""
-        weights = self.model.attention_maps(self.encode([text]))[0]
+        weights = self.model.attention_maps(self.encode([text]).to(self.device))[0].cpu()
         tokens = self.tokens(text)
         return Attention({"encoder": (weights, tokens, tokens)}, tokens, [])
 
     def trace(self, text):
         """Read one text and keep every number on its way; a `Trace` for ``model_map(trace)``."""
-        return trace_encoder(self.model, self.encode([text])[0], self.tokens(text), "MiniLM")
+        return trace_encoder(
+            self.model, self.encode([text])[0].to(self.device), self.tokens(text), "MiniLM"
+        )
 
 
 def load_minilm() -> MiniLM:

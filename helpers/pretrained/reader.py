@@ -129,9 +129,9 @@ class Reader:
         for at in range(0, len(flat), batch_size):
             some = flat[at : at + batch_size]
             with inference(self.model):
-                logits = self._reads(*_batch([encoding for _, _, encoding in some]))
+                logits = self._reads(*self._batch([encoding for _, _, encoding in some]))
             for (i, j, encoding), start, end in zip(some, *logits, strict=True):
-                found[i][j] = _window(encoding, start, end)
+                found[i][j] = _window(encoding, start.cpu(), end.cpu())
         return found
 
     def attend(self, question, text):
@@ -140,11 +140,18 @@ class Reader:
         Of a long text only the first window is read.
         """
         encoding = self._encode([question], [text])[0][0]
-        ids, segments = _batch([encoding])
-        weights = self.model.encoder.attention_maps(ids, segments)[0]
+        ids, segments = self._batch([encoding])
+        weights = self.model.encoder.attention_maps(ids, segments)[0].cpu()
         return Attention(
             {"encoder": (weights, encoding.tokens, encoding.tokens)}, encoding.tokens, []
         )
+
+    def _batch(self, encodings):
+        """Pad ids and segments to the longest, (B, S) each, where the model is."""
+        device = next(self.model.parameters()).device
+        for kind in ("ids", "type_ids"):
+            rows = [torch.tensor(getattr(encoding, kind), device=device) for encoding in encodings]
+            yield pad_sequence(rows, batch_first=True)
 
     def _encode(self, questions, texts):
         """Tokenise pairs; per pair the list of its windows."""
@@ -176,12 +183,6 @@ def _paired(question, text):
             f"{len(text)} texts."
         )
     return list(question), list(text)
-
-
-def _batch(encodings):
-    """Pad ids and segments to the longest, (B, S) each."""
-    ids, kinds = ([torch.tensor(getattr(e, x)) for e in encodings] for x in ("ids", "type_ids"))
-    return pad_sequence(ids, batch_first=True), pad_sequence(kinds, batch_first=True)
 
 
 def _window(encoding, start, end):

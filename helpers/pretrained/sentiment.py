@@ -46,11 +46,11 @@ class Sentiment:
         """
         ids = self.minilm.encode(texts)[:, : self.model.encoder.config.max_len]
         lengths = (ids != self.model.encoder.config.pad_id).sum(1)
-        positive = torch.zeros(len(ids))
+        positive, device = torch.zeros(len(ids)), next(self.model.parameters()).device
         with inference(self.model):  # texts of one length side by side: less padding
             for rows in lengths.argsort().split(batch_size):
-                logits = self.model(ids[rows, : lengths[rows].max()])
-                positive[rows] = logits.softmax(-1)[:, 1]
+                logits = self.model(ids[rows, : lengths[rows].max()].to(device))
+                positive[rows] = logits.softmax(-1)[:, 1].cpu()
         return positive
 
     def classify(self, texts, batch_size=32):

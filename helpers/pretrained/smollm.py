@@ -136,7 +136,7 @@ class SmolLM(Writer):
         for message in messages:
             text = self.encode(f"{message['role']}\n{message['content']}").tolist()
             ids += [START, *text, END, *line_break]
-        return torch.tensor([*ids, START, *self.encode("assistant\n").tolist()])
+        return torch.tensor([*ids, START, *self.encode("assistant\n").tolist()], device=self.device)
 
     def logits(self, text):
         """Compute the scores of every next token of a `text`, or of ids (T,): a Tensor (T, V).
@@ -145,7 +145,7 @@ class SmolLM(Writer):
         """
         ids = self.encode(text) if isinstance(text, str) else torch.as_tensor(text)
         with inference(self.model):
-            return self.model(ids[None])[0].float()
+            return self.model(ids[None].to(self.device))[0].float().cpu()
 
 
 def gguf_path():

@@ -51,14 +51,14 @@ class Storyteller(Writer):
         heat = drawn_at[-1]
         drawn = self.choose(ids, temperature=heat, top_k=MOST_CANDIDATES, top_p=None, seed=seed)
         written = list(itertools.islice(drawn, n_all - len(ids)))
-        all_ids = torch.cat([ids, torch.tensor(written, dtype=torch.long)])
+        all_ids = torch.cat([ids, ids.new_tensor(written)])
         found = trace_gpt(self.model, all_ids, n_given, self.tokens, "the story model")
 
         drawn_at = drawn_at + [heat] * (len(written) - 1)
         more = more | {"goes_on": self.decode(all_ids)}
 
         def onward(row, token_id, heat=1.0):
-            begun = torch.cat([all_ids[: row + 1], torch.tensor([token_id])])
+            begun = torch.cat([all_ids[: row + 1], ids.new_tensor([token_id])])
             most = max(n_all, len(begun) + 3)  # something follows the last one, too
             return self._traced(begun, n_given, most, seed, [*drawn_at[: row + 1], heat], more)
 

@@ -30,13 +30,18 @@ class Writer:
         n_pieces = self.model.config.vocab_size
         return f"{type(self).__name__}({n_parameters:,} parameters, {n_pieces:,} pieces)"
 
+    @property
+    def device(self):
+        """Where the model's weights are: on the CPU, or wherever ``model.to(…)`` moved them."""
+        return next(self.model.parameters()).device
+
     def encode(self, text):
         """Turn a text into ids of shape (T,); an empty one, or no string, is a ValueError."""
         if not isinstance(text, str) or not text:
             raise ValueError(
                 f"there has to be a beginning: a text of at least one letter, not {text!r}."
             )
-        return torch.tensor(self.tokenizer.encode(text).ids)
+        return torch.tensor(self.tokenizer.encode(text).ids, device=self.device)
 
     def decode(self, ids):
         """Turn ids of shape (T,) back into text."""
@@ -109,7 +114,8 @@ class Writer:
 
         `ids` (T,) are there already; the other arguments are as in `generate`.
         """
-        step = self.model.decoder_step(ids[None, -self.model.config.max_len :], cached)
+        read = ids[None, -self.model.config.max_len :].to(self.device)
+        step = self.model.decoder_step(read, cached)
         generator = None if seed is None else torch.Generator().manual_seed(seed)
         prefix = torch.tensor([[NEVER]])
 
@@ -151,7 +157,7 @@ class Writer:
         """Read a text and show where every head of every layer looked; an `Attention`."""
         ids = self.encode(text)
         tokens = self.tokens(ids)
-        maps = {"decoder": (self.model.attention_maps(ids[None])[0], tokens, tokens)}
+        maps = {"decoder": (self.model.attention_maps(ids[None])[0].cpu(), tokens, tokens)}
         return Attention(maps, [], tokens)
 
     def bits_per_byte(self, text: str):

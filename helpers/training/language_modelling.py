@@ -168,9 +168,11 @@ class _TextRun:
         inputs, targets = random_windows(
             self.ids, s.batch_size // twice, s.length * twice, self.generator
         )
-        with torch.autocast("cpu", torch.bfloat16, enabled=s.precision == "bf16"):
-            logits = self.model(inputs)
-        loss = cross_entropy_sum(logits.flatten(0, 1), targets.flatten()) / targets.numel()
+        device = next(self.model.parameters()).device
+        with torch.autocast(device.type, torch.bfloat16, enabled=s.precision == "bf16"):
+            logits = self.model(inputs.to(device))
+        loss = cross_entropy_sum(logits.flatten(0, 1), targets.flatten().to(device))
+        loss = loss / targets.numel()
         rising = self.step / max(s.warmup_steps, 1)
         falling = (s.steps - self.step + 1) / max(s.steps - s.warmup_steps, 1)
         rate = s.peak_rate * min(rising, falling, 1.0)

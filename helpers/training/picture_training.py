@@ -66,8 +66,9 @@ def accuracy(model, images, labels, batch_size=50) -> float:
     batch_size : int, default=50
     """
     with inference(model):
-        parts = [model(as_input(part)).argmax(-1) for part in images.split(batch_size)]
-    return (torch.cat(parts) == labels).float().mean().item()
+        device = next(model.parameters()).device
+        parts = [model(as_input(x).to(device)).argmax(-1) for x in images.split(batch_size)]
+    return (torch.cat(parts).cpu() == labels).float().mean().item()
 
 
 def train_pictures(

@@ -76,7 +76,8 @@ def sample(
             logits = top_k_filter(logits, top_k)
         if top_p is not None:
             logits = fast.top_p_filter(logits, top_p, top_p_filter)
-        return torch.multinomial(logits.softmax(-1), 1, generator=generator).squeeze(-1)
+        probabilities = logits.softmax(-1).to(generator.device if generator else logits.device)
+        return torch.multinomial(probabilities, 1, generator=generator).squeeze(-1)
 
     return _generate(step, n, bos_id, eos_id, max_len, draw)
 
