@@ -143,6 +143,8 @@ class SpanExplorer(Explorer):
         sheet, found = Sheet(WIDE, MAP + UP + 50), self.numbers
         n = len(found["scores"])
         sheet.text(0, 18, "Every span", INK, bold=True)
+        for y, words in (40, "bars: each"), (60, "end alone"):
+            sheet.text(0, y, words, GREY)
         sheet.text(LEFT - BAR - 6, UP - 30, "end →", ORANGE, anchor="end")
         sheet.text(LEFT - BAR - 6, UP - 8, "start ↓", BLUE, anchor="end")
         cell, (start, end) = MAP / n, found["chosen"]
@@ -173,19 +175,28 @@ class SpanExplorer(Explorer):
         found, (start, end) = self.numbers, self.numbers["chosen"]
         sheet.rect(LEFT - BAR, UP, BAR - 2, MAP, PALE)
         sheet.rect(LEFT, UP - BAR, MAP, BAR - 2, PALE)
-        every = -int(-ROOM // cell)  # names, counted from the marked cell: as there is room
+        rooms = [self._with_room(found[name], found["chosen"][i], cell)
+                 for i, name in enumerate(("start", "end"))]  # fmt: skip
         for i, token in enumerate(found["names"]):
             down, across = ((BAR - 2) * found[name][i].item() for name in ("start", "end"))
             sheet.rect(LEFT - 2 - down, UP + cell * i + 1, down, cell - 2, BLUE)
             sheet.rect(LEFT + cell * i + 1, UP - 2 - across, cell - 2, across, ORANGE)
             along = cell * (i + 0.5) + 6
-            rows = LEFT - BAR - 6, UP + along, i - start, BLUE, "end", 0
-            columns = LEFT + along, UP - BAR - 4, i - end, ORANGE, "start", 90
-            for x, y, off, ink, anchor, turn in (rows, columns):
-                if off % every == 0:
-                    marked = not off and found["framed"]
+            rows = LEFT - BAR - 6, UP + along, start, BLUE, "end", 0
+            columns = LEFT + along, UP - BAR - 4, end, ORANGE, "start", 90
+            for named, (x, y, mine, ink, anchor, turn) in zip(rooms, (rows, columns), strict=True):
+                if i in named:
+                    marked = i == mine and found["framed"]
                     ink = ink if marked else GREY
                     sheet.text(x, y, token, ink, anchor=anchor, bold=marked, turn=turn)
+
+    def _with_room(self, shares, marked, cell):
+        """List the tokens whose names have room: the marked one's first, then the likeliest."""
+        named = []
+        for i in (marked, *shares.argsort(descending=True).tolist()):
+            if all(abs(i - other) * cell >= ROOM for other in named):
+                named.append(i)
+        return named
 
     def _draw_scale(self, sheet, y):
         """Say what the colours mean: how likely a span is, or why it is none."""
@@ -197,17 +208,17 @@ class SpanExplorer(Explorer):
         sheet.text(x + 90, y + 14, "1", GREY)
         sheet.rect(x + 118, y, 18, 18, shade(WEIGHTS, self.numbers["none"] ** 0.5), GREY, 1)
         sheet.text(x + 142, y + 14, NOWHERE, GREY)
-        sheet.rect(x + 118, y + 24, 18, 18, GREY, opacity=0.5)
-        sheet.text(x + 142, y + 38, "end first", GREY)
+        sheet.rect(x + 66, y + 24, 18, 18, GREY, opacity=0.5)
+        sheet.text(x + 90, y + 38, "end first", GREY)
         if len(self.numbers["scores"]) > LONGEST:
             for down in (27, 33, 39):
-                sheet.line(x + 224, y + down, x + 242, y + down, GREY, 2)
-            sheet.text(x + 248, y + 38, f"over {LONGEST}", GREY)
+                sheet.line(x + 178, y + down, x + 196, y + down, GREY, 2)
+            sheet.text(x + 202, y + 38, f"over {LONGEST}", GREY)
 
     def _draw_text(self):
         found, sheet = self.numbers, Sheet(WIDE, 0, least=24 / ROW)
         first, last = found["chosen"]
-        self._draw_sum(sheet, found["start"][first].item(), found["end"][last].item())
+        self._draw_sum(sheet)
         tokens, y = found["window"].tokens, 0
         for place, (x, y, wide) in enumerate(flow(tokens, 58, WIDE, ROW)):
             within = first <= place <= last and found["framed"]
@@ -228,36 +239,42 @@ class SpanExplorer(Explorer):
         sheet.height = y + 68 + ROW * (len(found["spans"]) + 1)
         return sheet
 
-    def _draw_sum(self, sheet, start, end):
-        """Write how the marked span's probability comes from those of its two ends."""
-        found, part = self.numbers, self.numbers["shares"][self.numbers["chosen"]].item()
+    def _draw_sum(self, sheet):
+        """Write how the marked span's score comes from its two ends, and what it makes of it."""
+        found, (first, last) = self.numbers, self.numbers["chosen"]
+        start, end = found["window"].start[first].item(), found["window"].end[last].item()
         for x, words, ink in (
-            (0, f"P(start) {share(start, 3)}", BLUE if found["framed"] else GREY),
-            (150, f"× P(end) {share(end, 3)}", ORANGE if found["framed"] else GREY),
-            (306, f"= {share(start * end, 3)}", INK),
+            (0, f"start {number(start)}", BLUE if found["framed"] else GREY),
+            (120, f"+ end {number(end)}", ORANGE if found["framed"] else GREY),
+            (240, f"= score {number(start + end)}", INK),
         ):
             sheet.text(x, 18, words, ink, bold=True)
         made = "no span: the end comes first, or is too far away"
-        if found["valid"]:  # what it's divided by is the sum of all products, no answer's included
-            every = number(start * end / part, 3) if part else "∞"
-            made = f"÷ {every} (spans + “{NOWHERE}”) = {share(part)}"
+        if found["valid"]:
+            made = f"P, a softmax over all scores: {share(found['shares'][first, last])}"
         sheet.text(0, 42, made, GREY)
 
     def _draw_spans(self, sheet, y):
         """Draw the best spans and “not in the text”, a bar each, the likeliest first."""
-        found = self.numbers
-        every = [(found["shares"][span].item(), span) for span in found["spans"]]
-        every = sorted([*every, (found["none"], None)], key=lambda one: -one[0])
-        for i, (part, span) in enumerate(every):
+        found, right = self.numbers, WIDE - 72  # where the bars end
+        every = [(*(found[one][span].item() for one in ("shares", "scores")), span)
+                 for span in found["spans"]]  # fmt: skip
+        every = sorted(
+            [*every, (found["none"], found["window"].no_answer, None)], key=lambda one: -one[0]
+        )
+        sheet.text(right, y - 14, "score", GREY, anchor="end")
+        sheet.text(WIDE - 6, y - 14, "P", GREY, anchor="end")
+        for i, (part, score, span) in enumerate(every):
             top = y + ROW * i
             words = self.words_of(span) if span else NOWHERE
-            head, tail = words[:15].rpartition(" ")[0], words[-15:].partition(" ")[2]
-            shown = words if len(words) <= 28 else f"{head or words[:13]} … {tail or words[-13:]}"
+            head, tail = words[:13].rpartition(" ")[0], words[-13:].partition(" ")[2]
+            shown = words if len(words) <= 24 else f"{head or words[:11]} … {tail or words[-11:]}"
             ink = PURPLE if span else GREY
             bold = span == (found["chosen"] if found["framed"] else None)
             sheet.text(6, top + 14, shown, INK if span else GREY, bold=bold)
             sheet.text(WIDE - 6, top + 20, share(part), ink, anchor="end")
-            sheet.bar(6, top + 21, WIDE - 72, 6, part, ink)
+            sheet.text(right, top + 14, number(score), GREY, anchor="end")
+            sheet.bar(6, top + 21, right - 6, 6, part, ink)
             if span:
                 sheet.rect(0, top - 3, WIDE, ROW - 4, stroke=RULE, round=4)
             if span and not self.apart:
