@@ -218,32 +218,28 @@ def _product(scene, query, key, score, moment):
 
 # ---- lesson 08: training beside writing ----------------------------------------------------------
 
-PITCH = 67
-COLUMNS = [107 + PITCH * i for i in range(6)]
-LEFT, RIGHT = COLUMNS[0] - 32, COLUMNS[3] + 32  # where training's decoder begins and ends
-SOURCE = "Une grande gare"
-TOKEN = {"width": PITCH - 3, "height": 30, "bold": False}
-SHIFTED, LINES, MASK, PASS, GIVEN, LOSS, MEAN = range(2, 9)  # training's moments; then it writes
-ROW_AT, STEP = 298, 35  # where the first pass of writing is, and how far below is the next
-MEMORY = 62  # how far to the left the encoder's states go for them
+WIDTHS = (82, 56, 82, 104, 104)  # of the columns: room for their longest words on a phone
+COLUMNS = [3 + sum(WIDTHS[:i]) + 6 * i + WIDTHS[i] / 2 for i in range(5)]
+LEFT, RIGHT, WIRE = 3, 455, 469  # where the decoder begins and ends, and the encoder's way to it
+SOURCE, TARGET = "Un chien monte", "A dog climbs up"
+TOP, FOOT = 250, 302  # of the decoder's lines, in training; in writing all of it is higher
+SHIFTED, LINES, MASK, PASS, GIVEN, LOSS, MEAN = range(1, 8)  # training's moments; then it writes
 
 
 def training_and_inference_decoder():
-    """A film: the encoder reads Une grande gare, for the decoder above, which is in training, and
-    for those below, which write. At first both are shown when they are done: training took one
-    pass, writing five. Then training has the stage for itself. The target, A, large, station and
-    eos, goes in one place to the right, after bos. Lines lead to the place of each prediction from
-    the inputs up to there; that from station to the third is crossed out. One pass predicts A,
-    large, train and eos. The third loss is by far the largest. Arrows lead from the losses' mean
-    back into decoder and encoder, whose weights change. The passes of writing stand below each
-    other as a staircase. Each decoder is one token wider than the one above, whose output falls
-    into it as the last input. The third output is train, so train goes in, and the fourth is
-    station, not eos as in training. In the end, training's inputs light up all at once, those of
-    writing one after the other, down the stairs.
+    """A film: a decoder is trained on Un chien monte and its target, A dog climbs up, and then
+    writes. The target, shifted one place to the right, goes in after bos. Lines lead up to each of
+    five positions from the inputs up to its own; that from climbs to the third is crossed out. Dots
+    run up all lines at once: one pass, which predicts A, dog, is, up and eos. The third loss is by
+    far the largest. The losses' mean goes back into decoder and encoder, whose weights change. In
+    writing, bos goes in alone. Dots run up to the first position, and out comes A. It falls down
+    and becomes the second input, and the next pass begins. The third pass gives is. So is goes in
+    at the fourth position, where training had climbs, and what follows is climbing, not up. The
+    fifth gives eos. Each pass leaves a line, one word longer than the line before. In the end,
+    training's dots run once more, all at once, above the five lines of writing.
     """
     translator = load_translator()
-    source = translator.encode([SOURCE])
-    target = translator.tokenizer.encode("A large station", eos=True)
+    source, target = translator.encode([SOURCE]), translator.tokenizer.encode(TARGET, eos=True)
     with torch.inference_mode():
         logits = translator.model(source, torch.tensor([[BOS, *target[:-1]]]))[0]  # (T, V)
         written = greedy(translator.model.decoder_step(source), 1, BOS, EOS, max_len=10)[0]
@@ -252,158 +248,152 @@ def training_and_inference_decoder():
         [word.replace("▁", "") for word in translator.tokenizer.tokens(ids)]
         for ids in (target, logits.argmax(-1).tolist(), written)
     )
+    n, (low, high) = len(wanted), sorted(losses)[-2:]
     told = [
-        f"Training makes {len(wanted)} predictions in 1 pass. Writing {len(own)} tokens takes "
-        f"{len(own)}. Why?",
-        "In training, the target is known.",
-        "It also goes in as input, shifted one place to the right.",
+        f"A translator is to learn that “{SOURCE}” means “{TARGET}”. This is its target.",
+        "The decoder is also given the target, shifted one place to the right, after <bos>. So "
+        "position 2, given “A”, has to predict “dog”.",
         "Lines show what each position can see: the inputs up to its own.",
-        "Position 3 has to predict “station”, so the mask hides that answer from it.",
-        "One pass makes all predictions at once.",
-        f"Position 4 is given “station”, the target's word, not “{guessed[2]}”.",
-        f"“{guessed[2]}” isn't the target, so its loss is high.",
-        "The mean loss is sent back to adjust all the weights.",
-        "Nobody knows the target when the model writes. Its decoder, a bar, gets <bos> alone and "
-        "gives “A”.",
-        "“A” goes in, and the second pass gives “large”.",
-        "The third pass gives “train” …",
-        "At position 4, training was given “station”, so <eos> was next. Here “train” goes in, and "
-        "“station” follows.",
-        "“A large train station” isn't the target, but it's a fine translation.",
-        f"Training has its {len(wanted)} inputs at once, so 1 pass is enough. In writing, each "
-        f"input after <bos> is the output of the pass before: {len(own)} passes.",
+        f"Position 3 has to predict “{wanted[2]}”. That's the input of position 4, so the mask "
+        "cuts its line to position 3.",
+        f"In one pass, all {n} inputs go up through the decoder, and out come {n} predictions.",
+        f"Position 3 predicted “{guessed[2]}”. Position 4 was given the target's “{wanted[2]}” all "
+        f"the same, so it predicted “{guessed[3]}”.",
+        f"“{guessed[2]}” isn't the target of position 3, so its loss is {high:.1f}. No other is "
+        f"above {low:.1f}.",
+        f"The mean of the {n} losses, {sum(losses) / n:.1f}, goes back and changes the weights of "
+        "decoder and encoder.",
+        "When the model writes, nobody knows a target. In pass 1, <bos> goes in alone, and "
+        f"“{own[0]}” comes out.",
+        f"“{own[0]}” falls down and becomes input 2. In pass 2, both inputs go up, and "
+        f"“{own[1]}” comes out.",
+        f"“{own[1]}” becomes input 3. Pass 3 gives “{own[2]}”, as in training.",
+        f"But now position 4 is given “{own[2]}”, where training gave it “{wanted[2]}”. So pass 4 "
+        f"gives “{own[3]}”, and not “{guessed[3]}”.",
+        f"Pass 5 gives <eos>, the end. “{' '.join(own[:-1])}” isn't the target, but it's a good "
+        "translation, too.",
+        f"Training knows all {n} inputs: {n} predictions in 1 pass. In writing, each input after "
+        f"<bos> comes out of the pass before: {len(own)} tokens in {len(own)} passes.",
     ]
     return film([_both(wanted, guessed, losses, own, *moment) for moment in enumerate(told)], 454)
 
 
 def _both(wanted, guessed, losses, own, moment, caption):
-    now = moment or MEAN + len(own)  # at first both are done, and then they begin again
-    passes, done = min(max(now - MEAN, 0), len(own)), moment == MEAN + 6
-    key = moment in (0, MASK, GIVEN, LOSS, MEAN, 12, 14)
-    scene = Scene(caption, 1.8 if moment else 3.6, key)
-    title = f"training{': 1 pass' * (now >= PASS)}"
-    scene.text("title", 3, 18, title, "query", TEXT, "start", True)
-    alone = 0 < moment <= MEAN  # training has the whole stage
-
-    def at(y):
-        return 20 + 1.8 * (y - 20) if alone else y
-
-    rows = ("target", 45, "query", 1), ("loss", 81, "result", LOSS), ("output", 116, "key", PASS)
-    for name, y, colour, since in rows:
-        if now >= since and (name != "loss" or moment in (LOSS, MEAN)):
-            scene.text(name, 3, at(y) + 6, name, colour, anchor="start", room=68)
-    _encoder(scene, at)
-    # The positions whose inputs are meant.
-    lit = {LINES: range(4), MASK: (2,), GIVEN: (3,)}.get(moment, ())
-    _decoder(scene, lit, now >= LINES and now != MEAN, at)
-    numbers_at = 412 if alone else 242
-    for i in range(4):
-        met = i == 3 and moment == MEAN + 4
-        scene.text(f"position {i}", COLUMNS[i], numbers_at, i + 1, "ink" if met else "muted")
-    scene.text("position", 3, numbers_at, "position", "muted", anchor="start", room=68)
-    if moment == MEAN + 4:  # from training's input there to what goes in now
-        scene.line("other input", [(COLUMNS[3], 246), (COLUMNS[3], ROW_AT + 2 * STEP - 14)], "ink")
-    for i, word in enumerate(["<bos>", *wanted[:-1]]):
-        if i and now < SHIFTED:  # where the word will be
-            scene.rect(f"training {i}", COLUMNS[i] - 32, at(212) - 15, 64, 30, "paper", "edge")
-            continue
-        full, faint = i == 3 and moment in (GIVEN, MEAN + 4), (i, moment) == (3, MASK)
-        come = (COLUMNS[i - 1], at(45)) if i and moment == SHIFTED else None
-        scene.card(f"training {i}", COLUMNS[i], at(212), word, "query", full=full or done,
-                   when=(0, 0.6), opacity=0.4 if faint else 1, start=come, **TOKEN)  # fmt: skip
+    """Draw a moment of training, or a pass of writing; in the end, training above the passes."""
+    passes, last = min(max(moment - MEAN, 0), len(own)), moment == MEAN + 6
+    trains, up = not passes or last, 134 * (passes > 0)  # writing has no targets and no losses
+    key = moment in (SHIFTED, MASK, PASS, LOSS, MEAN, MEAN + 1, MEAN + 4, MEAN + 6)
+    scene = Scene(caption, 3.4 if moment in (PASS, MEAN) or passes else 1.8, key)
+    _machine(scene, moment, up)
+    # When inputs come, when the dots run, when outputs come out: parts of the movement.
+    come, run, out = (0, 0.3), (0.35, 0.7), (0.7, 1)
+    if passes == 1 or last:  # all else moves first
+        come, run, out = (0.2, 0.4), (0.45, 0.75), (0.75, 1)
+    below, above, targets = 374 - up, 198 - up, 68  # the rows
+    kinds, gives = (("input", "output"), guessed) if trains else (("given", "own"), own)
+    takes = ["<bos>", *(wanted if trains else own)]
+    entered, left = passes or (5 if moment else 1), passes or 5 * (moment >= PASS)
+    meant = {GIVEN: 3, LOSS: 2, MEAN + 4: 3}.get(moment)
+    lit = {LINES: range(5), MASK: (2,), PASS: range(5), GIVEN: (3,), MEAN + 6: range(5)}
+    lit = lit.get(moment, (passes - 1,))
+    for i, x in enumerate(COLUMNS):
+        here, card = i == meant, {"height": 30, "width": WIDTHS[i], "bold": False}
+        if moment >= LINES and i < entered:
+            _sees(scene, i, i in lit, moment, up, run)
+        if i < entered:  # what comes from the target, or falls down from the pass before
+            start = (COLUMNS[i - 1], targets if trains else above) if i and not last else None
+            colour, full = "query" if trains else "key" if i else "muted", here and moment != LOSS
+            scene.card(f"{kinds[0] if i else 'input'} {i}", x, below, takes[i], colour, start=start,
+                       full=full or moment == PASS or last, when=come,
+                       opacity=0.5 if (i, moment) == (3, MASK) else 1, **card)  # fmt: skip
+        if i < left:
+            scene.card(f"{kinds[1]} {i}", x, above, gives[i], "key", full=here, when=out,
+                       start=(x, above + 40), **card)  # fmt: skip
+        if not passes:
+            scene.card(f"target {i}", x, targets, wanted[i], "query", full=here and moment == LOSS,
+                       start=(60 + 20 * i, 416), when=(0.1 * i, 0.6 + 0.1 * i), **card)  # fmt: skip
+        if i < passes:  # each pass leaves a line
+            said = f"{i + 1}:  {' '.join(['<bos>', *own[:i]])} → {own[i]}"
+            when = (0.4 + 0.1 * i, 0.5 + 0.1 * i) if last else (0.9, 1)
+            scene.text(f"line {i}", LEFT, 350 + 24 * i, said, "key" if last else "ink",
+                       anchor="start", when=when)  # fmt: skip
     if moment == MASK:
-        scene.line("blocked", [(COLUMNS[3], at(187)), (COLUMNS[2], at(141))], "ink")
-        scene.text("cross", COLUMNS[2] + PITCH / 2, at(164) + 10, "×", size=30, bold=True)
-    for i, (word, loss) in enumerate(zip(wanted, losses, strict=True)):
-        x, wrong, part = COLUMNS[i], moment == LOSS and i == 2, 35 * loss / max(losses)
-        scene.card(f"target {i}", x, at(45), word, "query", full=wrong, **TOKEN)
-        if now >= PASS:
-            full = wrong or (moment == MEAN + 4 and i == 3)
-            scene.card(f"guess {i}", x, at(116), guessed[i], "key", full=full, start=(x, at(162)),
-                       when=(0.25, 1) if moment == PASS else (0, 0.15), **TOKEN)  # fmt: skip
-        if moment in (LOSS, MEAN):
-            foot = at(81) + 41
-            scene.text(f"loss of {i}", x, foot - part - 6, f"{loss:.1f}", "result", bold=True)
-            scene.rect(f"loss {i}", x - 22, foot - part, 44, part, "result", round=0,
-                       start={"y": foot, "height": 0})  # fmt: skip
-    if moment == MEAN:
-        x = (RIGHT + 400) / 2
-        low = at(152)
-        for i, words in enumerate(("mean", f"{sum(losses) / len(losses):.1f}")):
-            scene.text(f"mean {i}", x, at(81) + 12 + 23 * i, words, "result", bold=True)
-        scene.line("mean down", [(x, foot + 2), (x, low)], "result", 3, when=(0.3, 0.5))
-        for name, end in ("training decoder", RIGHT + 1), ("encoder", 399):  # both have weights
-            scene.arrow(f"mean to {name}", x, low, end, low, "result", head=11, when=(0.4, 0.6))
-            scene.shapes[name] |= {"fill": "result", "stroke": "result", "tint": 0.35}
-        scene.text("change", (COLUMNS[1] + COLUMNS[2]) / 2, at(164) + 6, "the weights change",
-                   "result", bold=True, when=(0.6, 1))  # fmt: skip
-    if alone:
-        return scene
-    if moment == MEAN + 1:  # training makes room, all parts together
-        for shape in scene.shapes.values():
-            shape["when"] = [0, 0.4]
-    many = f"{passes} pass{'es' * (passes > 1)}"
-    scene.text("writing", 3, 266, f"writing: {many}", "key", anchor="start", bold=True)
-    low = ROW_AT + STEP * (passes - 1)
-    way = [(440, 189), (440, 274), (MEMORY, 274), (MEMORY, low)]
-    scene.line("memory on", way, "muted", 3, when=(0.5, 0.8) if passes == 1 else (0, 0.3))
-    for i in range(len(own)):
-        _pass(scene, i, own, passes, moment, done)
+        scene.line("blocked", [(COLUMNS[3], FOOT), (COLUMNS[2], TOP)], "ink")
+        middle = (COLUMNS[2] + COLUMNS[3]) / 2, (TOP + FOOT) / 2 + 10
+        scene.text("cross", *middle, "×", size=30, bold=True)
+    if moment in (LOSS, MEAN):
+        _losses(scene, losses, moment == MEAN)
+    if moment == MEAN + 4:
+        said = f"in training: {wanted[2]} → {guessed[3]}"
+        scene.text("training's", RIGHT, 16, said, "query", anchor="end", room=300)
     return scene
 
 
-def _encoder(scene, at):
-    """Draw the source, and the encoder that gives its states to training and to every pass."""
-    top, foot = at(140), at(188)
-    for i, word in enumerate(["source", *SOURCE.split()]):
-        scene.text(f"source {i}", 439, at(48) + 6 + 24 * i, word, "ink" if i else "muted", room=74)
-    scene.rect("encoder", 400, top, 79, foot - top, "muted", "muted", 0.15)
-    scene.text("encoder name", 439.5, at(164) + 6, "encoder", "muted", room=70)
-    scene.arrow("memory", 399, at(176), RIGHT + 2, at(176), "muted", head=9)
+def _machine(scene, moment, up):
+    """Draw what stays: the encoder, which reads the source, and the decoder; and name the rows."""
+    passes, y, middle = moment - MEAN, 416 - up, (TOP + FOOT) / 2 - up
+    how = {"when": (0, 0.3)} if passes == 1 else {}
+    title, colour = f"pass {passes}", "key"
+    if passes < 1 or passes == 6:
+        title, colour = f"training{': 1 pass' * (moment >= PASS)}", "query"
+    scene.text("title", LEFT, 16, title, colour, anchor="start", bold=True, when=(0, 0.2))
+    rows = ("target", 42, "query", 0, MEAN), ("loss", 112, "result", LOSS, MEAN)
+    rows += ("output", 174 - up, "key", PASS, 99), ("input", 351 - up, "query", SHIFTED, 99)
+    for name, at, ink, since, until in rows:
+        if since <= moment <= until:
+            scene.text(name, LEFT, at, name, ink, anchor="start", **how)
+    if passes > 0:
+        many = f"writing: {min(passes, 5)} pass{'es' * (passes > 1)}"
+        scene.text("writing", LEFT, 324, many, "key", anchor="start", bold=True, when=(0.9, 1))
+    size = RIGHT - LEFT, FOOT - TOP + 58
+    scene.rect("decoder", LEFT, TOP - 30 - up, *size, "muted", "muted", 0.15, **how)
+    scene.text("decoder name", RIGHT - 8, TOP - 9 - up, "decoder", "muted", anchor="end", **how)
+    for i, x in enumerate(COLUMNS):
+        scene.text(f"position {i}", x, FOOT + 20 - up, i + 1, "muted", **how)
+    scene.text("source", LEFT, y + 6, SOURCE, anchor="start", room=190, **how)
+    scene.arrow("reads", 200, y, 224, y, head=9, **how)
+    scene.rect("encoder", 227, y - 16, 110, 32, "muted", "muted", 0.15, **how)
+    scene.text("encoder name", 282, y + 6, "encoder", "muted", room=104, **how)
+    scene.line("wire", [(338, y), (WIRE, y), (WIRE, middle)], "muted", 3, **how)
+    scene.arrow("memory", WIRE + 1, middle, RIGHT + 1, middle, head=9, **how)
 
 
-def _decoder(scene, lit, lines, at):
-    """Draw training's decoder: which inputs, below it, each place sees, those of one `lit`."""
-    top, foot = at(140), at(188)
-    scene.rect("training decoder", LEFT, top, RIGHT - LEFT, foot - top, "muted", "muted", 0.15)
-    for name, y, colour in ("decoder", 164, "muted"), ("input", 212, "query"):
-        scene.text(f"training {name} name", 3, at(y) + 6, name, colour, anchor="start", room=68)
-    for i in range(4 if lines else 0):
-        strong = {"stroke": "query", "line": 4} if i in lit else {"opacity": 0.45}
-        for j in range(i + 1):  # one position after the other
-            ends = [(COLUMNS[j], foot - 2), (COLUMNS[i], top + 2)]
-            scene.line(f"training sees {i} {j}", ends, **strong, when=(0.15 * i, 0.15 * i + 0.2))
+def _sees(scene, i, lit, moment, up, run):
+    """Draw lines to a position from the inputs that it sees; in a pass, a dot runs up each."""
+    for j in range(i + 1):  # one position after the other
+        ends = [(COLUMNS[j], FOOT - up), (COLUMNS[i], TOP - up)]
+        strong = {"stroke": "query", "line": 3.5} if lit else {"opacity": 0.45}
+        when = (0.12 * i, 0.12 * i + 0.18) if moment == LINES else (0, 0.3)
+        scene.line(f"sees {i} {j}", ends, **strong, when=when)
+        if lit and (moment == PASS or moment > MEAN):
+            start = {"x": ends[0][0] - 7, "y": ends[0][1] - 7, "opacity": 1}
+            scene.rect(f"dot {moment} {i} {j}", ends[1][0] - 7, ends[1][1] - 7, 14, 14, "key",
+                       round=7, opacity=0, start=start, when=run)  # fmt: skip
 
 
-def _pass(scene, i, own, passes, moment, done):
-    """Draw a pass of writing: a decoder with its inputs, its output, and the way from the last."""
-    y, begun = ROW_AT + STEP * i, i < passes
-    since, part = (0.2 * i, 0.2) if not moment or done else (0, 1)  # one pass after the other
-    if passes == 1:
-        since, part = 0.4, 0.6  # when training has made room
-
-    def turn(start, end):
-        return {"when": (since + part * start, since + part * end)}
-
-    scene.text(f"pass {i}", 30, y + 6, i + 1, "ink" if begun else "muted")
-    wide, ink = PITCH * (i + 1) - 3, "muted" if begun else "edge"
-    scene.rect(f"decoder {i}", LEFT, y - 13, wide, 26, "muted", ink, 0.15 * begun, **turn(0, 0.4))
-    if not begun:
+def _losses(scene, losses, mean):
+    """Draw a bar for each loss; a fifth of each makes their mean, which goes back."""
+    foot, middle, n = 152, COLUMNS[2] + WIDTHS[2] / 2 + 3, len(losses)
+    for i, loss in enumerate(losses):
+        high, x = 40 * loss / max(losses), COLUMNS[i]
+        low = foot - 40 * sum(losses[:i]) / max(losses) / n if mean else foot
+        if mean:
+            high, x = high / n, middle
+        else:
+            scene.text(f"loss of {i}", x, foot - high - 6, f"{loss:.1f}", "result", bold=True)
+        scene.rect(f"loss {i}", x - 22, low - high, 44, high, "result", round=0,
+                   start={"y": foot, "height": 0}, when=(0, 0.35))  # fmt: skip
+    if not mean:
         return
-    scene.arrow(f"memory {i}", MEMORY, y, LEFT - 1, y, "muted", head=9, **turn(0.2, 0.4))
-    meant = (moment, i) in ((MEAN + 3, 2), (MEAN + 4, 3))
-    for j, word in enumerate(["<bos>", *own[:i]]):  # all inputs once more, and the new one
-        if j < i:
-            scene.text(f"given {i} {j}", COLUMNS[j], y + 6, word, room=58, **turn(0.2, 0.4))
-    come = (COLUMNS[i], y - STEP) if i else None
-    token = TOKEN | {"height": 22, "width": PITCH - 7}
-    scene.card(f"given {i}", COLUMNS[i], y, word, "key" if i else "muted", start=come, **token,
-               full=i > 0 and (done or (meant and i == 3)), **turn(0, 0.4))  # fmt: skip
-    if i:
-        scene.arrow(f"into {i}", COLUMNS[i], y - STEP + 14, COLUMNS[i], y - 12, "key", 4, 9,
-                    **turn(0, 0.2))  # fmt: skip
-    scene.card(f"own {i}", COLUMNS[i + 1], y, own[i], "key", full=meant,
-               start=(COLUMNS[i] + 52, y), **TOKEN | {"height": 26}, **turn(0.5, 0.9))  # fmt: skip
+    words = f"mean loss {sum(losses) / n:.1f}"
+    scene.text("mean", middle + 30, foot - 4, words, "result", anchor="start", bold=True,
+               when=(0.35, 0.45))  # fmt: skip
+    scene.arrow("mean down", middle, foot + 3, middle, TOP - 31, "result", when=(0.45, 0.6))
+    scene.arrow("mean on", WIRE, 416, 339, 416, "result", when=(0.75, 0.9))
+    for name, when in ("decoder", (0.6, 0.7)), ("encoder", (0.9, 1)):  # both have weights
+        scene.shapes[name] |= {"fill": "result", "stroke": "result", "tint": 0.35, "when": when}
+    scene.shapes["decoder name"] |= {"text": "decoder: the weights change", "fill": "result",
+                                     "when": (0.6, 0.7)}  # fmt: skip
 
 
 PICTURES = [self_attention_filling, training_and_inference_decoder]

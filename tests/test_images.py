@@ -244,41 +244,54 @@ def test_in_the_plane_all_numbers_follow_from_the_words_and_matrices_that_it_sho
 def test_training_and_writing_differ_where_the_caption_says_so():
     film = show("training_and_inference_decoder").data["scenes"]
     scenes = [scene["shapes"] for scene in film]
-    end = film[3]["shapes"]["training sees 3 0"]["when"][1]  # all lines can be looked at
-    assert film[3]["seconds"] - film[3]["lead"] - end * film[3]["move"] >= 2
-    whole, back, shapes = scenes[0], scenes[8], scenes[12]
-    assert scenes[6]["training 3"]["fill"] == "query"  # told before the loss goes back
-    assert whole["writing"]["text"] == "writing: 5 passes"  # done, before it is explained
-    assert not any(name.startswith(("mean", "loss")) for name in whole)
-    stairs = scenes[-1]  # all passes stand there, and each output falls into the next one
-    wide = [stairs[f"decoder {i}"]["width"] for i in range(5)]
-    assert wide == sorted({*wide})
-    for i in range(1, 5):
-        out, into = stairs[f"own {i - 1}.text"], stairs[f"given {i}.text"]
-        assert (out["text"], out["x"]) == (into["text"], into["x"])
-        assert (stairs[f"into {i}"]["x"], stairs[f"into {i}"]["dx"]) == (into["x"], 0)
-        before = stairs[f"given {i - 1}"].get("when", [0, 0])
-        assert stairs[f"given {i}"]["when"][0] >= before[1]
-        assert stairs[f"given {i}"]["fill"] == "key"  # an output, which <bos> isn't
-    assert (stairs["given 0"]["fill"], stairs["given 0"]["stroke"]) == ("paper", "muted")
-    lit = [stairs[f"training {i}"] for i in range(4)]  # training's at once
-    assert {(one["fill"], *one["when"]) for one in lit} == {("query", 0, 0.6)}
-    assert not any("writing" in scene for scene in scenes[1:9])  # training has the stage
-    assert scenes[1]["training decoder"]["height"] > 1.5 * stairs["training decoder"]["height"]
-    assert shapes["training 0"]["y"] < shapes["writing"]["y"] < shapes["decoder 0"]["y"]
-    assert {"training sees 0 0", "blocked"} < scenes[4].keys()
-    assert "guess 0" not in scenes[4]  # no answer is there before it is hidden
-    names = ("training 3", "guess 3", "given 3", "own 3")  # input and output of both
-    said = [shapes[f"{name}.text"]["text"] for name in names if shapes[name]["fill"] != "paper"]
-    assert said == ["station", "<eos>", "train", "station"]
-    assert {*shapes["other input"]["points"][::2]} == {shapes["training 3.text"]["x"]}
-    losses = [float(back[f"loss of {i}"]["text"]) for i in range(4)]
-    for i in range(4):  # a loss stands over its word
-        assert back[f"loss of {i}"]["x"] == back[f"guess {i}.text"]["x"]
-        high = 35 * losses[i] / max(losses)
-        assert back[f"loss {i}"]["height"] == pytest.approx(high, abs=1.5)  # of a rounded loss
-    assert back["mean 1"]["text"] == f"{sum(losses) / 4:.1f}"
-    assert back["training decoder"]["fill"] == back["encoder"]["fill"] == "result"  # they change
+    end = film[2]["shapes"]["sees 4 0"]["when"][1]  # all lines can be looked at
+    assert film[2]["seconds"] - film[2]["lead"] - end * film[2]["move"] >= 2
+    at_once, given, back, *passes, last = (scenes[i] for i in (4, 5, 7, 8, 9, 10, 11, 12, 13))
+
+    def words(shapes, kind):
+        return [shapes[f"{kind} {i}.text"]["text"] for i in range(5) if f"{kind} {i}" in shapes]
+
+    assert words(at_once, "input") == ["<bos>", *words(at_once, "target")[:-1]]
+    assert words(passes[-1], "given") == words(passes[-1], "own")[:-1]
+    for shapes in (at_once, last):  # one pulse from all inputs to all outputs
+        dots = [v["when"] for k, v in shapes.items() if k.startswith("dot")]
+        assert dots == [dots[0]] * 15
+        assert {shapes[f"input {i}"]["fill"] for i in range(5)} == {"query"}
+        assert all(shapes[f"output {i}"]["when"] > dots[0] for i in range(5))
+    for i, shapes in enumerate(passes):  # a pulse per pass, to one output, which then falls down
+        assert sum(k.startswith("dot") for k in shapes) == i + 1 == len(words(shapes, "own"))
+        assert not any(k.startswith(("mean", "loss", "target")) for k in shapes)
+        assert shapes["writing"]["text"].startswith(f"writing: {i + 1} pass")
+        assert shapes[f"dot {8 + i} {i} 0"]["when"][1] <= shapes[f"own {i}"]["when"][0]
+        read, gives = shapes[f"line {i}"]["text"].removeprefix(f"{i + 1}:  ").split(" → ")
+        assert read.split() == ["<bos>", *words(shapes, "given")]
+        assert gives == words(shapes, "own")[-1]
+        if i:
+            fall, out = shapes[f"given {i}"], shapes[f"own {i - 1}"]
+            assert fall["start"]["y"] == out["y"] < fall["y"]
+            assert fall["when"][1] <= shapes[f"dot {8 + i} {i} 0"]["when"][0]
+            assert fall["stroke"] == "key"  # an output, which <bos> isn't
+    assert {shapes["input 0"]["stroke"] for shapes in passes} == {"muted"}
+    assert len(words(at_once, "output")) == len(words(passes[-1], "own"))  # as many tokens
+    assert not any("writing" in shapes for shapes in scenes[:8])  # training has the stage
+    assert ("blocked" in scenes[3], words(scenes[3], "output")) == (True, [])  # hidden before
+    fourth = [words(given, kind)[3] for kind in ("input", "output")]
+    assert passes[3]["training's"]["text"].removeprefix("in training: ").split(" → ") == fourth
+    assert fourth[1] != words(passes[3], "own")[3]
+    lit = given["input 3"], given["output 3"], passes[3]["given 3"], passes[3]["own 3"]
+    assert [shape["fill"] for shape in lit] == ["query", "key", "key", "key"]
+    losses = [float(scenes[6][f"loss of {i}"]["text"]) for i in range(5)]
+    assert re.findall(r"\d\.\d", film[6]["caption"]) == [f"{x}" for x in sorted(losses)[:-3:-1]]
+    for i in range(5):  # a loss stands over its word, its bar too, and a fifth goes into the mean
+        bar, part, box = scenes[6][f"loss {i}"], back[f"loss {i}"], scenes[6][f"output {i}"]
+        middle = scenes[6][f"loss of {i}"]["x"]
+        assert middle == scenes[6][f"output {i}.text"]["x"] == box["x"] + box["width"] / 2
+        assert bar["x"] + bar["width"] / 2 == middle
+        high = 40 * losses[i] / max(losses)
+        assert bar["height"] == pytest.approx(high, abs=1.5)  # of a rounded loss
+        assert part["height"] == pytest.approx(bar["height"] / 5, abs=0.11)
+    assert back["mean"]["text"] == f"mean loss {sum(losses) / 5:.1f}"
+    assert back["decoder"]["fill"] == back["encoder"]["fill"] == "result"  # they change
 
 
 def test_the_map_is_built_row_by_row_and_each_caption_says_its_weights():

@@ -153,21 +153,21 @@ print(exercises.whose("greedy_decode", did="written"))
 # The inputs are the true tokens even where the model would have chosen others, which is lesson 01's **teacher
 # forcing**.
 #
-# The picture shows our translator with *Une grande gare*, learning above and writing below.
+# The film shows our translator with *Un chien monte*, first learning, then writing.
 
 # %% tags=["hide-input"]
-gare = translator.encode(["Une grande gare"])
-a_large_station = tokenizer.encode("A large station", eos=True)
+dog = translator.encode(["Un chien monte"])
+climbs_up = tokenizer.encode("A dog climbs up", eos=True)
 with torch.inference_mode():
-    predicted = model(gare, torch.tensor([[BOS, *a_large_station[:-1]]]))[0].argmax(-1)
-assert tokenizer.decode(predicted.tolist()) == "A large train" and predicted[-1] == EOS
-assert translator.translate("Une grande gare") == "A large train station"
+    predicted = model(dog, torch.tensor([[BOS, *climbs_up[:-1]]]))[0].argmax(-1)
+assert tokenizer.decode(predicted.tolist()) == "A dog is up" and predicted[-1] == EOS
+assert translator.translate("Un chien monte") == "A dog is climbing"
 notebook.picture("training_and_inference_decoder")
 
 # %% [markdown]
-# Both times the model predicts *train* after *A large*. In training, that mistake raises the loss at one position
-# only, because the next one reads the true word. When the model writes, *train* becomes part of the prefix, and every
-# later token has to live with it. Here the model is lucky and goes on with *station*.
+# Both times the model predicts *is* after *A dog*. In training, that mistake raises the loss at one position only,
+# because the next one reads the true word, *climbs*. When the model writes, *is* becomes part of the prefix, and every
+# later token has to live with it. Here all goes well: the model continues with *climbing*.
 #
 # Every token of a sentence is an exercise for the model. Here are the first four of twelve:
 
