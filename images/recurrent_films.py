@@ -329,8 +329,8 @@ ASKED = 3  # the word about which the film asks
 MIX = 1, 206, 376, 24  # the context, in which what is taken lies side by side
 ENTRIES = [0, 1, 3, 5, 8, 9]  # of the decoder's state: those that are drawn
 SMALL = "₀₁₂₃₄₅₆₇₈"
-# When a row's parts happen: the state asks, the context is mixed, and a word is written.
-ASK, MIXES, WRITES = (0.1, 0.5), (0.5, 0.68), (0.68, 1)
+# Scenes that show only a part of a row: the state asks, the context is mixed, a word is written.
+PARTS = {2: (0.1, 0.5), 3: (0.5, 0.68), 4: (0.68, 1)}
 
 
 def decoder_looking_back():
@@ -347,33 +347,29 @@ def decoder_looking_back():
     toy = toy_models.load_toy("additive")
     found = BahdanauStepper(toy.model, toy.source, toy.target, SEARCH).numbers
     read, written = found["source"], found["target"]
-    weights, states = (
-        found["weights"].tolist(),
-        found["states"][:, ENTRIES].round(decimals=2).tolist(),
-    )
+    weights = found["weights"].tolist()
+    states = found["states"][:, ENTRIES].round(decimals=2).tolist()
+    share = [[f"{weight:.2f}" for weight in row] for row in weights]
     most = [max(range(len(read)), key=row.__getitem__) for row in weights]
     kinks = [(i, j) for i, j in enumerate(most) if i and j == most[i - 1]]  # it doesn't move on
     names = " and ".join(f"“{written[i]}”" for i, _ in kinks).replace("“<eos>”", "<eos>")
-
-    def of(i, j):
-        return f"{weights[i][j]:.2f}"
 
     told = [
         "“for” has no French word of its own. Where will the model look before it writes “for”?",
         "The encoder reads in both directions, so each state h depends on its neighbours, too.",
         "The decoder's state s₀ (6 of 128 numbers are drawn) meets each h. A pair gets a weight: "
-        f"{of(0, 0)} for h₁, {of(0, 1)} for h₂.",
-        f"Now the states are mixed into the context: {of(0, 0)} of h₁, {of(0, 1)} of h₂.",
+        f"{share[0][0]} for h₁, {share[0][1]} for h₂.",
+        f"Now the states are mixed into the context: {share[0][0]} of h₁, {share[0][1]} of h₂.",
         "The context and <bos>, a sentence's beginning, go into the decoder. Its state becomes "
         "s₁ and writes “a”.",
-        f"s₁ asks again: {of(1, 1)} of the weight is on “médecin”. This context and “a” make s₂, "
-        "which writes “doctor”.",
-        f"Before “looks”, the weight is on “cherche”: {of(2, 2)}.",
-        f"And before “for”? {of(3, 2)} is on “cherche”, once more, and {of(3, 3)} already on “la”.",
-        f"For “the”, it's {of(4, 3)} on “la”, and {of(4, 2)} still on “cherche”.",
-        f"“letter” looks at “lettre”: {of(5, 4)}.",
-        f"The full stop looks at the French one: {of(6, 5)}.",
-        f"<eos> looks there, too ({of(7, 5)}), and not at the French <eos>.",
+        f"s₁ asks again: {share[1][1]} of the weight is on “médecin”. This context and “a” make "
+        "s₂, which writes “doctor”.",
+        f"Before “looks”, the weight is on “cherche”: {share[2][2]}.",
+        f"And before “for”? {share[3][2]} is on “cherche” again, {share[3][3]} already on “la”.",
+        f"For “the”, it's {share[4][3]} on “la”, and {share[4][2]} still on “cherche”.",
+        f"“letter” looks at “lettre”: {share[5][4]}.",
+        f"The full stop looks at the French one: {share[6][5]}.",
+        f"<eos> looks there, too ({share[7][5]}), and not at the French <eos>.",
         "A row says where the model looked for one word. Nobody told it which words match: it "
         f"learned this diagonal by translating. It stands still (framed) at {names}.",
     ]
@@ -382,7 +378,7 @@ def decoder_looking_back():
     for moment, scene in enumerate(scenes):
         first, last = not moment, moment == len(told) - 1
         now = max(0, moment - 4)  # the word
-        part = [ASK, MIXES, WRITES][moment - 2] if 1 < moment < 5 else (0, 1)
+        part = PARTS.get(moment, (0, 1))
         for j, (x, word) in enumerate(zip(COLUMNS, read, strict=True)):  # aslant: words are wider
             left = 6 + sum(12 + 10.6 * len(one) for one in read[:j])
             scene.text(f"read {j}", x + 4, 76, word, "query", anchor="start", bold=True, turn=-50,
@@ -390,13 +386,15 @@ def decoder_looking_back():
         if not (first or last):
             _encoded(scene)
         if moment > 1 and not last:
-            _asked(scene, now, weights[now], part)
-            if moment > 2:
-                _taken(scene, now, weights[now], part)
+            _weighed(scene, now, weights[now], part, moment > 2)
             _decided(scene, now, states, ["<bos>", *written], part, moment > 3)
         _map(scene, written, weights, -1 if moment < 4 else now, first or last, part)
-        if moment < 7:
-            _question(scene, first)
+        if moment < 7:  # the row that the film asks about is empty, and marked
+            y, high = _row(ASKED, first), 43 if first else 24
+            scene.rect("asked", 2, y - high / 2, 374, high, "none", "ink", line=3, round=0)
+            for j, x in enumerate(COLUMNS):
+                how = {"when": (0.5 + 0.05 * j, 0.6 + 0.05 * j)} if first else {}
+                scene.text(f"? {j}", x, y + 6, "?", "result", bold=True, start={}, **how)
         if last:
             for i, j in kinks:
                 scene.rect(f"kink {i}", COLUMNS[j] - 26, _row(i, True) - 22, 52, 43, "none", "ink",
@@ -415,15 +413,6 @@ def _row(i, whole):
     return 106 + 45 * i if whole else 260 + 26 * i
 
 
-def _question(scene, first):
-    """Mark the row that the film asks about; it is empty."""
-    y, high = _row(ASKED, first), 43 if first else 24
-    scene.rect("asked", 2, y - high / 2, 374, high, "none", "ink", line=3, round=0)
-    for j, x in enumerate(COLUMNS):
-        scene.text(f"? {j}", x, y + 6, "?", "result", bold=True, start={},
-                   **({"when": (0.5 + 0.05 * j, 0.6 + 0.05 * j)} if first else {}))  # fmt: skip
-
-
 def _encoded(scene):
     """Draw the encoder: its states, which are made one after the other in both directions."""
     scene.text("encoder", WROTE_AT, 125, "encoder", "query", anchor="start")
@@ -432,46 +421,37 @@ def _encoded(scene):
         scene.rect(f"state {j}", x - 20, 104, 40, 30, "query", "query", 0.12, when=(0.2, 0.3),
                    start={"y": 90, "height": 0})  # fmt: skip
         scene.text(f"h {j}", x, 125, STATES[j], when=(back, back + 0.08))
-        for name, y, ends, since in (
-            ("on", 113, (x + 20, x + 34), there + 0.05),
-            ("to", 126, (x + 34, x + 20), back - 0.05),
-        ):
-            if j < 6:
-                scene.arrow(f"{name} {j}", ends[0], y, ends[1], y, "query", 2.5, 8,
-                            when=(since, since + 0.05))  # fmt: skip
+        if j < 6:
+            scene.arrow(f"on {j}", x + 20, 113, x + 34, 113, "query", 2.5, 8,
+                        when=(there + 0.05, there + 0.1))  # fmt: skip
+            scene.arrow(f"to {j}", x + 34, 126, x + 20, 126, "query", 2.5, 8,
+                        when=(back - 0.05, back))  # fmt: skip
 
 
-def _asked(scene, now, weights, part):
-    """Draw the decoder's state as it meets all states, and the weights that this gives."""
-    x, y = COLUMNS[3], 180
+def _weighed(scene, now, weights, part, mixed):
+    """Draw the decoder's state as it meets all states, the weights, and the context, if `mixed`."""
+    ask, (x, y, wide, high), how = (COLUMNS[3], 166), MIX, {"when": _in(part, 0.4, 0.5)}
+    if mixed:
+        scene.rect("context", *MIX, "none", "edge", when=(0, 0.2))
+        scene.text("its mix", 6, y - 7, "context", "result", anchor="start", when=(0, 0.2))
     for j, (at, weight) in enumerate(zip(COLUMNS, weights, strict=True)):
-        line, thick = [(x, y - 14), (at, 134)], max(14 * weight, 1.5)
-        scene.line(f"meets {now} {j}", line, "key", 1.5, opacity=0.6, when=_in(part, 0.28, 0.38),
-                   start={"points": [x, y - 14, x, y - 14]})  # fmt: skip
+        share = wide * weight / sum(weights)
+        scene.line(f"meets {now} {j}", [ask, (at, 134)], "key", 1.5, opacity=0.6,
+                   start={"points": [*ask, *ask]}, when=_in(part, 0.28, 0.38))  # fmt: skip
         if weight >= BLANK:
-            how = {"when": _in(part, 0.4, 0.5)}
-            scene.line(f"gaze {now} {j}", line, "result", thick, start={"line": 0.0}, **how)
+            scene.line(f"gaze {now} {j}", [ask, (at, 134)], "result", max(14 * weight, 1.5),
+                       start={"line": 0.0}, **how)  # fmt: skip
             scene.text(f"weight {now} {j}", at, 99, f"{weight:.2f}", "result", bold=True, **how)
-    scene.card(f"asks {now}", x, y, f"s{SMALL[now]}", "key", 44, True, 28, start=(431, 191),
-               when=_in(part, 0.18, 0.28))  # fmt: skip
-
-
-def _taken(scene, now, weights, part):
-    """Draw how what is taken of the states falls into the context, side by side."""
-    (x, y, wide, high), taken = MIX, sum(weights)
-    scene.rect("context", *MIX, "none", "edge", when=(0, 0.2))
-    for j, (at, weight) in enumerate(zip(COLUMNS, weights, strict=True)):
-        share = wide * weight / taken
-        if weight >= BLANK:
+        if weight >= BLANK and mixed:  # what is taken of a state falls into the context
             state = {"x": at - 20, "y": 104, "width": 40, "height": 30, "fill": "query"}
             scene.rect(f"taken {now} {j}", x, y, share, high, "result", "paper", SHADE, line=1,
                        round=0, start=state, when=_in(part, 0.5, 0.62))  # fmt: skip
-        if share > 70:
-            words = f"{weight:.2f} {STATES[j]}"
-            scene.text(f"part {now} {j}", x + share / 2, y + 18, words, room=round(share) - 6,
-                       when=_in(part, 0.6, 0.64))  # fmt: skip
+            if share > 70:
+                scene.text(f"part {now} {j}", x + share / 2, y + 18, f"{weight:.2f} {STATES[j]}",
+                           room=round(share) - 6, when=_in(part, 0.6, 0.64))  # fmt: skip
         x += share
-    scene.text("its mix", 6, y - 7, "context", "result", anchor="start", when=(0, 0.2))
+    scene.card(f"asks {now}", COLUMNS[3], 180, f"s{SMALL[now]}", "key", 44, True, 28,
+               start=(431, 191), when=_in(part, 0.18, 0.28))  # fmt: skip
 
 
 def _decided(scene, now, states, written, part, after):
@@ -518,107 +498,123 @@ WRITTEN_AT, BAR_AT, SCORE_AT, KEY_AT = 24, 243, 100, 132  # heights; a bar's foo
 MIX_AT = 162, 280  # where the context is, as a column: the middle of its top
 OWN = {1: "second", 2: "query"}  # the states that are taken have a colour each
 # Entries with which a reader can recompute all that is shown, to the digit.
-FOUR = [95, 86, 98, 122]
+FOUR = [95, 110, 103, 98]
+TAKEN, REFUSED = 2, 4  # the pairs that are shown in numbers: one gets a high score, one a low one
+STRIPS = [37 + 101 * k for k in range(5)]  # the middles of their columns
 
 
 def bahdanau_step():
     """A film of one decoding step: a trained model has written the, and is about to write black.
-    Its state s goes to each of the encoder's six states, and each pair gets a score by v times tanh
-    of W s plus U h. For noir this is shown in numbers, four of each vector's 128: these four give
-    1.00, with the others 12.08. A softmax turns the scores into weights, 0.15 for chat and 0.85 for
-    noir. The states are columns of numbers. Multiplied by their weights, those of chat and noir
-    slide onto each other and add up: 0.12 and 0.27 make 0.39. That's the context. With the
-    state and the previous word it gives the next state, which writes black.
+    At which French word will it look? Its state s goes to each of the encoder's six states, and
+    each pair gets a score by v times tanh of W s plus U h. For noir this is shown in numbers, four
+    of each vector's 128: these four give 1.35, with the others 12.08. For the full stop, three of
+    the four are negative, and the score is −0.24. A softmax turns the scores into weights, 0.15 for
+    chat and 0.85 for noir; the other four share 0.002. The states are columns of numbers.
+    Multiplied by their weights, those of chat and noir slide onto each other and add up: 0.12 and
+    0.27 make 0.39. That's the context. With the state and the previous word it gives the next
+    state, which writes black.
     """
     toy = toy_models.load_toy("additive")
     step = BahdanauStepper(toy.model, toy.source, toy.target, FRENCH, output_step=2).numbers
-    layer, pair = toy.model.decoder.attention, (step["state"], step["encoder"][2])
+    layer = toy.model.decoder.attention
     with torch.inference_mode():
-        pair += layer.query_proj(pair[0]), layer.key_proj(pair[1]), layer.energy.weight[0]
-    summed = [number(one[FOUR][0]) for one in (pair[2], pair[3], pair[2] + pair[3])]
+        step["W s"], step["U h"] = layer.query_proj(step["state"]), layer.key_proj(step["encoder"])
+        step["v"] = layer.energy.weight[0]
+    step["tanh"] = (step["W s"] + step["U h"]).tanh()  # (S, A)
+    shown = step["tanh"].round(decimals=2) * step["v"].round(decimals=2)
+    step["products"] = shown.round(decimals=2)
     step["parts"] = step["alpha"][:, None] * step["encoder"]  # (S, D)
+    first = [step["W s"][FOUR[0]].item(), step["U h"][TAKEN, FOUR[0]].item()]
+    summed = " = ".join((" + ".join(map(number, first)), number(sum(first))))
     whole, part, mixed = (  # of the first of the four
         [number(one) for one in step[name][..., FOUR[0]].flatten()]
         for name in ("encoder", "parts", "context")
     )
     step["work"] = [f"{step['alpha'][i]:.2f}·{whole[i]} = {part[i]}" for i in OWN]
     step["work"].append(f"{' + '.join(part[i] for i in OWN)} = {mixed[0]}")
+    low = sum(step["products"][REFUSED, FOUR] < 0)
     told = [
-        "“the” is written. Which French words matter for the next word?",
-        "To find out, the decoder's state s meets every encoder state.",
+        "“the” is written. Take a guess: at which French word will the model look to write the "
+        "next one?",
+        "The decoder's state s meets every encoder state. Each pair will get a score.",
         "Take “noir”. Both s and h₃ have 128 numbers. Here are four of each.",
         "Their entries mean different things, so learned matrices, W and U, bring both into one "
         "space.",
-        f"Add the results entry by entry: {summed[0]} + {summed[1]} = {summed[2]}.",
+        f"Add the results entry by entry: {summed}.",
         "tanh squashes every entry of the sum into −1 to 1.",
         "A dot product with the learned vector v gives one number, the score.",
+        f"Now the full stop, with the same W s and v: here {low} of 4 products are negative, and "
+        f"the score is only {number(step['scores'][REFUSED].item())}.",
         "All other pairs go through the same small network.",
         "Shares have to sum to 1, so a softmax raises e to each score and divides by the sum.",
-        f"Now the states are mixed: {step['alpha'][2]:.2f} of “noir”, {step['alpha'][1]:.2f} of "
-        "“chat”.",
+        f"The model looks mostly at “noir” ({step['alpha'][2]:.2f}), and a little at “chat” "
+        f"({step['alpha'][1]:.2f}). Now their states are mixed.",
         f"Each state is multiplied by its weight: {step['work'][1]}.",
         f"Added up, they make the context: {step['work'][2]}.",
         "Context, state and previous word give the next state, which writes “black”.",
     ]
-    return film([_once(step, pair, *moment) for moment in enumerate(told)], 428)
+    return film([_once(step, *moment) for moment in enumerate(told)], 428)
 
 
-def _once(step, pair, moment, caption):
-    moves = {0: 2.4, 1: 2.0, 6: 3.6, 7: 4.2, 8: 4.6, 11: 2.6, 12: 3.2}
-    scene = Scene(caption, moves.get(moment, 1.5), key=moment in (1, 3, 6, 8, 10, 11, 12),
-                  rest=1.5 if moment == 8 else REST)  # fmt: skip
-    words, small = step["source"], "₁₂₃₄₅₆"
+def _once(step, moment, caption):
+    moves = {0: 2.4, 1: 2.0, 6: 5, 7: 5, 8: 4.2, 9: 4.6, 11: 2.8, 12: 2.6, 13: 3.2}
+    scene = Scene(caption, moves.get(moment, 1.5), key=moment in (0, 3, 6, 7, 9, 11, 13),
+                  rest=1.5 if moment in (7, 9) else REST)  # fmt: skip
+    words = step["source"]
     scores, shares = step["scores"].tolist(), step["alpha"].tolist()
+    opened = {7: REFUSED}.get(moment, TAKEN if 2 <= moment <= 6 else None)
     for i, (x, word) in enumerate(zip(PLACES, words, strict=True)):
-        noir = i == 2 and 2 <= moment <= 6
-        scene.card(f"word {i}", x, KEY_AT, word, "query", 74, full=noir)
-        took = f"{shares[i]:.2f} " if moment in (10, 11) and i in OWN else ""
-        scene.text(f"h {i}", x, KEY_AT + 36, f"{took}h{small[i]}", OWN[i] if took else "query",
-                   bold=bool(took), room=70)  # fmt: skip
+        scene.card(f"word {i}", x, KEY_AT, word, "query", 74, i == opened, when=(0, 0.2))
+        scene.text(f"h {i}", x, KEY_AT + 36, STATES[i], "query", room=70)
         if moment == 0:
             gap, turn = (330, 43), (0.4, 0.7 + 0.06 * i)
             scene.line(f"ask {i}", [gap, (x, KEY_AT - 19)], "key", opacity=0.6, when=turn,
                        start={"points": [*gap, *gap]})  # fmt: skip
-        if 1 <= moment <= 5 + (i != 2):
+        scored = {TAKEN: 6, REFUSED: 7}.get(i, 8)
+        if 1 <= moment < scored:
             scene.card(f"s {i}", x, KEY_AT - 34, "s", "key", 34, True, 26,
                        start=(330, WRITTEN_AT), when=(0.1 * i, 0.1 * i + 0.5))  # fmt: skip
-        if moment >= 7 or (moment >= 6 and i == 2):
-            turn = 0.45 + 0.1 * (i - (i > 2))  # one after the other, all through the same network
-            come = {"start": {"x": 240, "y": 266}, "when": (turn + 0.07, turn + 0.15)}
-            if moment == 6:
-                come = {"start": {"x": 409, "y": 399}, "when": (0.8, 1)}
-            elif moment == 7 and i != 2:
-                scene.card(f"pair {i}", 240, 258, f"s, h{small[i]}", "query", 64, height=28,
-                           opacity=0, start=(x, KEY_AT + 30), when=(turn, turn + 0.07))  # fmt: skip
-            scene.text(f"score {i}", x, SCORE_AT, number(scores[i]), "ink", 19, bold=True, **come)
-        if moment >= 8:
-            high, seen = 48 * shares[i], shares[i] >= BLANK
+        if moment == scored:  # the score rises, on a card, so that it can be read all the way
+            alone = moment < 8
+            since, foot = (0.88, (409, 393)) if alone else (0.4 + 0.1 * i, (240, 260))
+            scene.card(f"up {i}", x, SCORE_AT - 6, number(scores[i]), "ink", 74, height=28,
+                       opacity=0, start=foot, when=(since, since + 0.1))  # fmt: skip
+            if not alone:
+                scene.card(f"pair {i}", 240, 222, f"s, {STATES[i]}", "query", 64, height=28,
+                           opacity=0, start=(x, 162), when=(since - 0.09, since))  # fmt: skip
+        if moment >= scored:
+            how = {"when": (since + 0.08, since + 0.1)} if moment == scored else {}
+            scene.text(f"score {i}", x, SCORE_AT, number(scores[i]), "ink", 19, bold=True, **how)
+        if moment >= 9 and i in OWN:
+            high = 48 * shares[i]
             scene.rect(f"bar {i}", x - 34, BAR_AT - high, 68, high, "result",
                        start={"y": BAR_AT, "height": 0}, when=(0.85, 1))  # fmt: skip
-            scene.text(f"weight {i}", x, BAR_AT - 6 - high, f"{shares[i]:.2f}" if seen else "<0.01",
-                       "result" if seen else "muted", bold=seen, when=(0.85, 1))  # fmt: skip
-    if moment == 7:
-        how = {"height": 44, "start": (240, 260), "when": (0.35, 0.45)}
-        scene.card("network", 240, 260, "v · tanh(W s + U h)", "value", 210, **how)
+            scene.text(f"weight {i}", x, BAR_AT - 6 - high, f"{shares[i]:.2f}", "result", bold=True,
+                       when=(0.85, 1))  # fmt: skip
+    if moment == 8:
+        scene.card("network", 240, 260, "v · tanh(W s + U h)", "value", 210, when=(0, 0.2))
+    if moment >= 9:
+        rest = f"the other four: {sum(shares) - sum(shares[i] for i in OWN):.3f}"
+        scene.text("others", PLACES[4], BAR_AT - 6, rest, "muted", room=220, when=(0.85, 1))
     rows = ("score", "ink", 55, 60), ("weight α", "result", 178, 69)
-    for name, ink, y, high in rows[: 1 + (moment > 7)]:
+    for name, ink, y, high in rows[: 1 + (moment > 8)]:
         scene.rect(f"{name} row", 3, y, 474, high, "none", "edge")
         scene.text(f"{name} name", 9, y + 19, name, ink, anchor="start")
     scene.text("writes", 6, WRITTEN_AT + 6, "the decoder writes", "key", anchor="start", bold=True,
                room=180)  # fmt: skip
-    from_s = {"start": (330, WRITTEN_AT)}
+    from_s, last = {"start": (330, WRITTEN_AT)}, moment == 13
     scene.card("so far", 240, WRITTEN_AT, "the", "key", 84, when=(0, 0.4), **from_s)
-    gap = ("black", "key", 84, True) if moment == 12 else ("?", "key", 84)
+    gap = ("black", "key", 84, True) if last else ("?", "key", 84)
     scene.card("gap", 432, WRITTEN_AT, *gap, when=(0.8, 1) if moment else (0.1, 0.5), **from_s)
-    state = "next s" if moment == 12 else "state s"
+    state = "next s" if last else "state s"
     scene.card("s", 330, WRITTEN_AT, state, "key", 84, True, when=(0.8, 1))
-    if 2 <= moment <= 6:
-        _opened(scene, *pair, moment)
-    if moment == 8:
+    if opened is not None:
+        _opened(scene, step, opened, moment)
+    if moment == 9:
         _softmax(scene, words, scores)
-    if moment < 2 or moment >= 9:
+    if moment < 2 or moment >= 10:
         _mixed(scene, step, moment)
-    if moment == 12:
+    if last:
         _next(scene)
     return scene
 
@@ -644,35 +640,34 @@ def _softmax(scene, words, scores):
 
 def _mixed(scene, step, moment):
     """Draw the states as columns; two are multiplied by their weights and slide onto each other."""
-    (middle, top), times, joined = MIX_AT, moment > 9, moment > 10
+    (middle, top), times, joined = MIX_AT, moment > 10, moment > 11
     top -= 72 * (moment < 2)  # where weights will be
     for i, (place, share) in enumerate(zip(PLACES, step["alpha"].tolist(), strict=True)):
         if times and i not in OWN:
             continue
         x, how = (middle, {"when": (0.15, 0.6)}) if joined else (place, {})
-        colour = "result" if joined else OWN.get(i, "muted") if moment > 8 else "query"
-        tint = SHADE * share if moment > 8 and i in OWN else 0.2
+        colour = "result" if joined else OWN.get(i, "muted") if moment > 9 else "query"
+        tint = SHADE * share if moment > 9 and i in OWN else 0.2
+        if moment == 11:  # the weight comes down to its column
+            scene.card(f"times {i}", place, top - 15, f"· {share:.2f}", OWN[i], 68, height=24,
+                       start=(place, BAR_AT - 12 - 48 * share), when=(0.1, 0.4))  # fmt: skip
         for k, value in enumerate(step["parts" if times else "encoder"][i][FOUR].tolist()):
             y = top + 27 * k
-            if moment == 10:  # row by row, so that numbers are always there
+            if moment == 11:  # row by row, so that numbers are always there
                 how = {"when": (0.4 + 0.12 * k, 0.6 + 0.12 * k)}
             scene.rect(f"column {i} {k}", x - 34, y, 68, 25, colour, tint=tint, round=0, **how)
-            if moment < 12:
+            if moment < 13:
                 near = 21 * (2 * i - 3) if joined else 0  # the numbers meet, and become their sum
                 scene.text(f"of {i} {k}", x + near, y + 18, number(value), room=64,
                            opacity=float(not joined), **how)  # fmt: skip
     of = "the context" if joined else "each state, weighted" if times else "each state"
     scene.text("four", 6, top + 132, f"4 of the 128 numbers of {of}", "muted", anchor="start")
-    if moment == 10:
-        rest = sum(share for i, share in enumerate(step["alpha"].tolist()) if i not in OWN)
-        scene.text("left out", 264, top + 99, f"the rest, {rest:.3f}: left out", "muted",
-                   anchor="start", room=210, when=(0.2, 0.4))  # fmt: skip
     if joined:
         scene.text("context", middle, top - 6, "context c", "result", bold=True, when=(0.5, 0.7))
         for k, value in enumerate(step["context"][FOUR].tolist()):
             scene.text(f"mixed {k}", middle, top + 27 * k + 18, number(value), when=(0.45, 0.58))
-    if moment in (10, 11):
-        for k, words in enumerate(step["work"][: moment - 8]):
+    if moment in (11, 12):
+        for k, words in enumerate(step["work"][: moment - 9]):
             scene.text(f"work {k}", 264, top + 18 + 27 * k, words, [*OWN.values(), "result"][k],
                        anchor="start", bold=True, room=210, when=(0.5, 0.65))  # fmt: skip
 
@@ -691,52 +686,64 @@ def _next(scene):
     scene.card("black", 432, 356, "black", "key", 80, when=(0.85, 1))
 
 
-def _opened(scene, state, noir, from_query, from_key, v, moment):
-    """Draw the score of one pair in numbers: four entries of every vector on the way."""
-    total, apart = from_query + from_key, moment == 3
-    products = total.tanh().round(decimals=2) * v.round(decimals=2)  # of numbers as they are shown
-    # name, colour, vector, from which moment to which, where, and what its numbers come out of
-    strips = [("s", "key", state, 2, 3, 116, 116),
-              ("h₃", "query", noir, 2, 3, 356, 356),
-              ("W s", "key", from_query, 3, 5, 198 if apart else 37, 180),
-              ("U h₃", "query", from_key, 3, 5, 438 if apart else 138, 420),
-              ("sum", "muted", total, 4, 5, 239, 201),
-              ("tanh", "result", total.tanh(), 5, 6, 239 if moment > 5 else 340, 302),
-              ("v", "value", v, 6, 6, 138, 138),
-              ("products", "ink", products, 6, 6, 340, 302)]  # fmt: skip
-    signs = {3: "==", 4: "+=", 5: "+=→", 6: " ·="}.get(moment, "")
-    for x, sign in zip((157, 397) if apart else (87, 188, 289), signs, strict=False):
-        scene.text(f"sign {moment} {x}", x, 274, sign, "ink", 20, bold=True, when=(0.5, 0.7))
+def _opened(scene, step, i, moment):
+    """Draw the score of pair i in numbers: four entries of every vector on the way."""
+    left, apart, low = STRIPS, moment == 3, i == REFUSED
+    from_query = step["W s"]
+    from_key, tanh, products = (step[name][i] for name in ("U h", "tanh", "products"))
+    # name, colour, vector, from which moment to which, where, and when it comes
+    strips = [("s", "key", step["state"], 2, 3, 116, 0.5),
+              ("h₃", "query", step["encoder"][i], 2, 3, 356, 0.5),
+              ("W s", "key", from_query, 3, 5, 198 if apart else left[0], 0.5),
+              ("U h₃", "query", from_key, 3, 5, 438 if apart else left[1], 0.5),
+              ("sum", "muted", from_query + from_key, 4, 5, left[2], 0.6),
+              ("tanh", "result", tanh, 5, 6, left[3], 0.5),
+              ("v", "value", step["v"], 6, 7, left[3 if low else 1], 0),
+              ("v · tanh", "ink", products, 6, 6, left[2], 0.3),
+              (" W s", "key", from_query, 7, 7, left[0], 0.1),
+              ("U h₅", "query", from_key, 7, 7, left[1], 0.25),
+              (" tanh", "result", tanh, 7, 7, left[2], 0.4),
+              (" v · tanh", "ink", products, 7, 7, left[4], 0.55)]  # fmt: skip
+    signs = {3: "==", 4: "+=", 5: "+=→", 6: " →←", 7: "+→·="}.get(moment, "")
+    for x, sign in zip((157, 397) if apart else (87, 188, 289, 390), signs, strict=False):
+        scene.text(f"sign {moment} {x}", x, 274, sign, "ink", 20, bold=True, when=(0.6, 0.7))
     for x, matrix in ((42, "W"), (282, "U")) if apart else ():  # as wide as it is high
         scene.rect(matrix, x - 36, 234, 72, 72, "value", "value", 0.12, when=(0, 0.4))
         scene.text(f"{matrix} name", x, 278, matrix, "value", 24, bold=True, when=(0, 0.4))
-    for name, colour, values, first, last, x, source in strips:
+    for name, colour, values, first, last, x, since in strips:
         if not first <= moment <= last:
             continue
-        late = (0.5 + 0.2 * (first == 4), 1) if moment == first < 6 else (0.2, 0.4)
-        how = {"when": (0.4, 0.7) if moment == 4 > first or name == "products" else late}
-        scene.text(f"{name} name", x, 212, name, colour, bold=True, **how)
+        moved = {"when": (0.2, 0.5) if moment > first else (since, since + 0.3)}
+        scene.text(f"{name} name", x, 212, name.strip(), colour, bold=True, room=76, **moved)
         # The column of noir is the one that stood below its word.
         box, entry = ("column 2", "of 2") if name == "h₃" else (f"{name} box", f"{name} entry")
-        for i, value in enumerate(values[FOUR].tolist()):
-            y, come = 218 + 26 * i, {"x": source}
-            scene.rect(f"{box} {i}", x - 31, y, 62, 26, colour, colour, 0.12,
-                       start={"x": source - 31}, **how)  # fmt: skip
-            scene.text(f"{entry} {i}", x, y + 19, number(value), "ink", room=56, start=come,
-                       **how)  # fmt: skip
+        for k, value in enumerate(values[FOUR].tolist()):
+            y, how = 218 + 26 * k, moved
+            if moment == first and name != "h₃":  # row by row
+                how = {"when": (since + 0.08 * k, since + 0.08 * k + 0.1)}
+            scene.rect(f"{box} {k}", x - 31, y, 62, 26, colour, colour, 0.12, **how)
+            scene.text(f"{entry} {k}", x, y + 19, number(value), "ink", room=56, **how)
     if moment < 6:
-        scene.text("four", 6, 352, "4 of the 128 numbers of each vector", "muted", anchor="start")
-        if apart:
-            each = "W and U have 128 × 128 numbers each"
-            scene.text("whole", 6, 378, each, "muted", anchor="start")
-    else:
-        four, score = products[FOUR].sum().item(), (total.tanh() @ v).item()
-        terms = " + ".join(map(number, products[FOUR].tolist()))
-        rest = number(round(score, 2) - round(four, 2))
-        sums = f"{number(four)} (these 4) + {rest} (the other {len(v) - 4}) ="
-        scene.text("terms", 369, 366, f"{terms} = {number(four)}", anchor="end", when=(0.6, 0.7))
-        scene.text("sums", 369, 399, sums, "muted", anchor="end", when=(0.7, 0.8))
-        scene.text("score", 409, 399, number(score), "ink", 20, bold=True, when=(0.75, 0.8))
+        more = "; W, U: 128 × 128" * apart
+        scene.text("four", 6, 352, f"4 of 128 numbers of each vector{more}", "muted",
+                   anchor="start")  # fmt: skip
+        return
+    for k, one in enumerate(FOUR):  # a product's factors meet, and then it falls into the sum
+        y, flies = 231 + 26 * k, {"height": 26, "opacity": 0}
+        for name, from_x, x in () if low else (("v", left[1], 208), ("tanh", left[3], 270)):
+            scene.card(f"{name} flies {k}", x, y, scene.shapes[f"{name} entry {k}"]["text"],
+                       "value" if name == "v" else "result", 62, start=(from_x, y),
+                       when=(0.18 + 0.08 * k, 0.34 + 0.08 * k), **flies)  # fmt: skip
+        turn = 0.76 - 0.03 * k
+        scene.card(f"falls {k}", 70 + 75 * k, 360, number(products[one].item()), "ink", 62,
+                   start=(left[4 if low else 2], y), when=(turn - 0.12, turn), **flies)  # fmt: skip
+    four, score = products[FOUR].sum().item(), step["scores"][i].item()
+    terms = " + ".join(map(number, products[FOUR].tolist())).replace("+ −", "− ")
+    rest = number(round(score, 2) - round(four, 2))
+    sums = f"{number(four)} (these 4) + {rest} (the other {len(products) - 4}) ="
+    scene.text(f"terms {i}", 369, 366, f"{terms} = {number(four)}", anchor="end", when=(0.76, 0.82))
+    scene.text(f"sums {i}", 369, 399, sums, "muted", anchor="end", when=(0.8, 0.86))
+    scene.text(f"gives {i}", 409, 399, number(score), "ink", 20, bold=True, when=(0.84, 0.88))
 
 
 PICTURES = [hidden_state_travelling, decoder_looking_back, bahdanau_step]

@@ -342,38 +342,56 @@ def test_the_step_of_bahdanau_can_be_recomputed_from_the_numbers_that_it_shows()
 
     def column(name, count=4):
         words = [shapes[f"{name} {i}"]["text"].replace("−", "-") for i in range(count)]
-        return torch.tensor([float(word.replace("<0.01", "0")) for word in words])
+        return torch.tensor([float(word) for word in words])
 
     near = {"rtol": 0, "atol": 0.0051}  # digits as shown
+    for i, names in (  # a pair with a high score, and one with a low one
+        (2, ("W s", "U h₃", "tanh", "v · tanh")),
+        (4, (" W s", "U h₅", " tanh", " v · tanh")),
+    ):
+        from_s, from_h, tanh, products = (column(f"{name} entry") for name in names)
+        torch.testing.assert_close((from_s + from_h).tanh(), tanh, **near)
+        torch.testing.assert_close(tanh * column("v entry"), products, **near)
+        (*terms, total), (four, rest) = (
+            [
+                float(one)
+                for one in re.findall(r"-?\d+\.\d\d", said.replace("− ", "−").replace("−", "-"))
+            ]
+            for said in (shapes[f"{name} {i}"]["text"] for name in ("terms", "sums"))
+        )
+        assert terms == pytest.approx(products.tolist())
+        assert sum(terms) == pytest.approx(total) == pytest.approx(four)
+        score = shapes[f"score {i}"]["text"]
+        assert f"{four + rest:.2f}" == score.replace("−", "-")
+        assert score == shapes[f"gives {i}"]["text"] == shapes[f"up {i}.text"]["text"]
+        scene = show("bahdanau_step").data["scenes"][5 + i // 2]  # what is multiplied flies
+        assert (f"here {(products < 0).sum()} of 4 products are" in scene["caption"]) == (i == 4)
+        assert {f"falls {k}" for k in range(4)} < scene["shapes"].keys()
     assert torch.allclose(column("W s entry") + column("U h₃ entry"), column("sum entry"))
-    torch.testing.assert_close(column("sum entry").tanh(), column("tanh entry"), **near)
-    four, rest = map(float, re.findall(r"([\d.]+) \(", shapes["sums"]["text"]))
-    products = column("products entry")
-    torch.testing.assert_close(column("tanh entry") * column("v entry"), products, **near)
-    *terms, total = map(float, re.findall(r"\d\.\d\d", shapes["terms"]["text"]))
-    assert terms == pytest.approx(products.tolist())
-    assert sum(terms) == pytest.approx(total) == pytest.approx(four)
-    assert f"{four + rest:.2f}" == shapes["score"]["text"] == shapes["score 2"]["text"]
-    torch.testing.assert_close(column("score", 6).softmax(0), column("weight", 6), **near)
+    weights = torch.zeros(6)  # those that are as good as nothing are said once, with their sum
+    weights[1:3] = torch.tensor([float(shapes[f"weight {i}"]["text"]) for i in (1, 2)])
+    exact = column("score", 6).softmax(0)
+    torch.testing.assert_close(exact, weights, **near)
+    assert shapes["others"]["text"] == f"the other four: {1 - exact[1:3].sum():.3f}"
     powers = column("score", 6).double().exp()  # the softmax, too, for the two largest
     for i in (1, 2):
         said = f"{powers[i]:,.0f} ÷ {powers.sum():,.0f} = {powers[i] / powers.sum():.2f}"
         assert shapes[f"share {i} e"]["text"] == said  # and no chain of equals that aren't equal
         assert shapes[f"raised {i} e"]["text"] == f"= {powers[i]:,.0f}"
-        softmax = show("bahdanau_step").data["scenes"][8]["shapes"]  # powers, sum, weights
+        softmax = show("bahdanau_step").data["scenes"][9]["shapes"]  # powers, sum, weights
         began = [softmax[one]["when"][0] for one in (f"raised {i} e", "all six", f"share {i} e")]
         assert [*began, softmax[f"weight {i}"]["when"][0]] == sorted({*began, 0.85})
-    weights, mixed = column("weight", 6), column("mixed")
+    mixed = column("mixed")
     assert shapes["column 1 0"]["x"] == shapes["column 2 0"]["x"]  # onto each other
     assert shapes["s.text"]["text"] == "next s"  # beside “black”, which it wrote
     assert shapes["s entry 0"]["text"] != shapes["U h₃ entry 0"]["text"]  # not one and the same
-    turns = [shapes[f"pair {i}"]["when"][0] for i in (0, 1, 3, 4, 5)]  # through the same network
+    turns = [shapes[f"pair {i}"]["when"][0] for i in (0, 1, 3, 5)]  # through the same network
     assert turns == sorted({*turns})
     _, table, opened, *_, whole, taken, added, _ = show("bahdanau_step").data["scenes"]
     for i in range(4):  # the column of noir moves as a whole, when the others have gone
         entry, box = (opened["shapes"][f"{name} 2 {i}"] for name in ("of", "column"))
         assert table["shapes"][f"of 2 {i}"]["text"] == entry["text"]
-        assert entry["when"] == box["when"] == [0.5, 1]
+        assert entry["when"] == box["when"] == [0.5, 0.8]
     assert added["shapes"]["four"]["text"].endswith("of the context")
     shapes = whole["shapes"]
     assert not any("start" in v for k, v in shapes.items() if k.startswith(("of ", "column ")))
