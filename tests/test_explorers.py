@@ -464,7 +464,7 @@ def test_the_ward_round_shows_a_symptom_counts_looks_and_judges_each_guess():
             seen = at not in paths or paths.index(at) >= widget.module
             said = "Here, " if seen else "Look there."  # what rules it out is looked up
             assert "With “{fault}”, {would} ".format(**WARD[guess]) + said in shown
-            assert (f">{number} guess" in widget.svg, "✓" in widget.svg, why in shown) == (1, 0, 0)
+            assert (f", {number} guess" in widget.svg, "✓" in widget.svg, why in shown) == (1, 0, 0)
             assert "Each guess needs a look." in shown
         orders.add(tuple(faults))
         for widget.module in (0, first - 1, first, 0):
@@ -489,14 +489,14 @@ def test_the_ward_round_shows_a_symptom_counts_looks_and_judges_each_guess():
     widget.patient = "C"  # who was found stays found, until that patient starts again
     assert "Found with" in widget.tell()[2]
     widget.controls["Patient again"].click()
-    assert ">0 looks<" in widget.svg
+    assert ">0 looks, 0 guesses<" in widget.svg
     widget.patient = "A"
     assert {"patient": "C"} in clicks(widget)  # the next that isn't found
-    assert "early and 10 ignore a word." in WardRound(patient="D", module=3).tell()[1]
+    assert "see later words and 10 ignore a word." in WardRound(patient="D", module=3).tell()[1]
     assert re.findall(r"bold[^>]*>([−+])<", WardRound(patient="F", guess="F").svg) == [*"++−−"]
     assert WardRound(patient="B").tell()[1] == "No output changes with any source word."
     for sheet in WardRound(patient="D", guess="D").draw()[:-1]:  # the code, which scrolls, is last
-        assert sheet.width <= 354, "on a phone, its letters would be smaller than 12 pixels"
+        assert 34 * min(286 / sheet.width, 1) >= 24, "on a phone, rows would be too low to press"
 
 
 def test_what_a_wrong_guess_would_show_and_what_rules_it_out_is_measured():
@@ -514,7 +514,7 @@ def test_what_a_wrong_guess_would_show_and_what_rules_it_out_is_measured():
         source = report.dependence.get("source", {"": moved})[""] > 1e-5
         first = "all " * moved[0].all() + str(moved[0].sum().item())
         fit = f"get {weight:.0%} of it." if full else f"{(~moved).sum()} of its 121 cells are empty"
-        here = {"A": fit, "F": fit, "C": f"{early} of its outputs change too early",
+        here = {"A": fit, "F": fit, "C": f"{early} of its outputs see later words",
                 "D": f"{missed} outputs ignore a word" if missed else "no output ignores a word",
                 "E": "every word changes every output" if full else "there is only one, and",
                 "B": f"source words change all {source.all(1).sum()} outputs",
@@ -524,7 +524,7 @@ def test_what_a_wrong_guess_would_show_and_what_rules_it_out_is_measured():
             here = dict.fromkeys("ACDEF", same) | {"H": "every source word changes it"}
             assert grids["encoder"][0].all()
         elif not early:
-            here |= dict.fromkeys("ADEFG", "layer 1’s self-attention is right")
+            here |= dict.fromkeys("ADEFG", "self-attention 1 is right")
         assert options["kind"] != "decoder" or not {"B", "H"} & set(one["here"])  # has no source
         assert all(here[guess] in told for guess, told in one["here"].items())
         assert (full, weight > 0) == (letter in "AF", letter in "AD")

@@ -26,7 +26,8 @@ WARD = table_beside(__file__)
 LETTERS = [letter for letter in WARD if "name" in WARD[letter]]  # the rest only sound likely
 LAST = 20  # no patient has more modules: each opens on its last, the whole model
 MOVED = 1e-5  # relative to the largest output
-ROW, LIST, MAPS, FAULTS = 34, 226, 312, 236  # pixels: a row's height; widths side by side at 592
+# Pixels: a row's height; widths. List and faults side by side shrink to a phone's 286 pixels.
+ROW, LIST, MAPS, FAULTS = 34, 177, 385, 212
 TOKEN = re.compile(r'\s+|"[^"]*"|\.?\w+\(*|\W')
 HOW = {"-": ("−", "line-through", ORANGE), "+": ("+", "underline", GREEN), " ": ("", "", GREY)}
 CODE, PITCH = 700, 22  # pixels: how wide the longest line of code is, and from line to line
@@ -74,9 +75,9 @@ def later(name):
 
 
 def _plain(path):
-    """Say in words where a module is: "layers.0.self_attention" is "layer 1, self-attention"."""
-    path = (path or "the whole model").replace("layers", "layer").replace("_", "-")
-    return re.sub(r"\.(\d)", lambda found: f" {int(found[1]) + 1}", path).replace(".", ", ")
+    """Say in words where a module is: "layers.0.self_attention" is "self-attention 1"."""
+    path = (path or "the whole model").replace("_", "-")
+    return re.sub(r"layers\.(\d)\.?(.*)", lambda m: f"{m[2] or 'layer'} {int(m[1]) + 1}", path)
 
 
 @functools.cache
@@ -150,7 +151,7 @@ class WardRound(Explorer):
         moved, odd, found = (self.numbers[name] for name in ("moved", "odd", "found"))
         modules, first = self.numbers["modules"], self.numbers["first"]
         early, missed = (int(cells.any(1).sum()) for cells in (odd & moved, odd & ~moved))
-        told = [f"{early} of {len(odd)} outputs change too early"] * bool(early)
+        told = [f"{early} of {len(odd)} outputs see later words"] * bool(early)
         told += [f"{missed} {'' if early else 'outputs '}ignore a word"] * bool(missed)
         if not moved.any():
             told = [f"no output changes with any {self.numbers['side']} word"]
@@ -184,14 +185,16 @@ class WardRound(Explorer):
 
     def draw(self):
         """Draw the parts, what the chosen one depends on, the faults, and the mended lines."""
-        drawn = [self._draw_modules(), self._draw_maps(), self._draw_faults()]
-        return [*drawn, self._draw_code()] if self.numbers["found"] else drawn
+        faults = self._draw_faults()
+        beside = Sheet(LIST + 16 + FAULTS, faults.height, 24 / ROW)
+        self._draw_modules(beside)
+        beside.put(faults, LIST + 16, 0)
+        return [self._draw_maps(), beside, *[self._draw_code()] * self.numbers["found"]]
 
-    def _draw_modules(self):
+    def _draw_modules(self, names):
         modules, found = self.numbers["modules"], self.numbers["found"]
-        names = Sheet(LIST, 26 + ROW * len(modules), 24 / ROW)
+        names.height = max(names.height, 26 + ROW * len(modules))
         names.text(0, 16, "✓ it begins here" if found else "Look at a part", bold=True)
-        names.text(LIST, 16, "" if found else self.numbers["counted"][0], GREY, anchor="end")
         for i, (path, *_) in enumerate(modules):
             chosen, y = i == self.module, 27.5 + ROW * i
             names.rect(0, y, LIST, ROW - 3, BLUE if chosen else PALE, round=4)
@@ -204,7 +207,7 @@ class WardRound(Explorer):
 
     def _draw_faults(self):
         """Draw the faults, in another order for each patient, and the verdict at the guess."""
-        found, verdict = self.numbers["found"], wrap(" ".join(self._judged()), 25)
+        found, verdict = self.numbers["found"], wrap(" ".join(self._judged()), 21)
         others = () if found else WARD[self.patient]["here"]  # or the mended lines are far away
         guesses, faults = self._notes[self.patient][1], [self.patient, *others]
         open_ = self.numbers["paid"] and not found
@@ -213,8 +216,6 @@ class WardRound(Explorer):
         height = 30 + ROW * (len(order) + bool(waiting)) + PITCH * len(verdict)
         sheet = Sheet(FAULTS, height, 24 / ROW)
         sheet.text(0, 16, "Which fault?", bold=True)
-        counted = self.numbers["counted"][1] if guesses or open_ else "look first"
-        sheet.text(FAULTS, 16, counted, GREY, anchor="end")
         y = 27.5
         for letter in order:
             chosen, fault = letter == self.guess, WARD[letter]["fault"]
@@ -244,7 +245,8 @@ class WardRound(Explorer):
         size = (step - 10) // wide
         low = top + size * high
         sheet = Sheet(MAPS, low + 76)
-        sheet.text(0, 16, "Which outputs change?", bold=True)
+        sheet.text(0, 16, "What changes?", bold=True)
+        sheet.text(MAPS, 16, ", ".join(self.numbers["counted"]), GREY, anchor="end")
         sheet.text(0, 40, f"after {_plain(path)}", GREY)
         word = "source word" if self.numbers["side"] == "source" else "word changed"
         sheet.text(0, 62, f"column: {word}, row: output", GREY)
@@ -264,7 +266,7 @@ class WardRound(Explorer):
                     sheet.dot(over + half, down + half, size / 3.6, "none", ORANGE, 2)
         for place, row in ((1, 0), (high, high - 1)):
             sheet.text(left - 4, top + size * (row + 1) - 1, place, GREY, anchor="end")
-        keys = (("■ changes", BLUE), ("□ doesn’t", GREY), ("■ too early", ORANGE),
+        keys = (("■ changes", BLUE), ("□ doesn’t", GREY), ("■ later word", ORANGE),
                 ("○ ignores it", ORANGE))  # fmt: skip
         for i, (words, colour) in enumerate(keys):
             sheet.text(left + step * (i % 2), low + 22 + 22 * (i // 2), words, colour)
