@@ -316,6 +316,8 @@ def test_a_click_during_the_tour_leaves_a_way_back(offline, trace, translator):
     ):
         page.mouse.click(box["x"] + across * each, box["y"] + 8)
         expect(page.locator(".mm-words")).to_have_text(re.compile(verdict))
+        cell = {**box, "x": box["x"] + int(across) * each, "width": each, "height": each}
+        assert in_colour(page, cell, "#b25a06") > 20  # what was guessed stays framed
     page.keyboard.press("n")
     expect(page.get_by_role("button", name="You are here: one head")).to_be_visible()
     page = offline(model_map(trace, tour="00", stop=7))
@@ -1236,8 +1238,9 @@ def test_in_jupyterlab_a_head_is_switched_off_and_both_translations_stand_there(
     press(page, "Escape")
     page.get_by_role("button", name="Take the tour").click()  # it speaks of a model with all
     expect(page.locator(".mm-words")).to_contain_text("This is a whole Transformer")
-    page.get_by_role("button", name="Leave", exact=True).click()
     expect(strip).to_be_hidden()
+    page.get_by_role("button", name="Leave", exact=True).click()
+    expect(strip).to_contain_text("Without 12 heads")  # as the learner had it
 
 
 def test_a_followed_token_is_followed_deeper_and_two_words_can_be_swapped(offline, trace):

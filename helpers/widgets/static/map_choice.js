@@ -37,7 +37,8 @@ export const choosing = {
     this.read();
     this.measured = this.before = this.came = null;
     if (!this.place) this.sought = null; // an open place stays where it was scrolled to
-    if (!this.choosing) this.bars.left = -1; // of the same sentence the tour goes on
+    // Of the same sentence the tour goes on.
+    if (!this.choosing) [this.bars.left, this.kept] = [-1, null];
     const sentence = this.model.get("sentence");
     if (this.choosing || this.trace.drawnAt) return this.goesOn();
     this.lost = null;
@@ -109,14 +110,18 @@ export const choosing = {
     const [all, off] = [places.flat(), new Set(this.model.get("off"))];
     const on = all.every((place) => off.has(place));
     for (const place of all) on ? off.delete(place) : off.add(place);
+    this.kept = null;
     this.rewrite({ off: [...off] }, "The model is translating again …");
   },
-  // The tour speaks of a model with all of its heads, and of all of the picture.
+  // The tour speaks of a model with all of its heads, which are off again after it, and of all of the picture.
   mends(stop) {
     const [step, before] = [this.tour[stop], this.tour[this.stop]];
     const out = this.model.send && ["off", "left_out"].some((name) => this.model.get(name).length);
-    this.starts = out && (step ? !step.leaves : before?.leaves) ? stop : undefined;
-    if (this.starts !== undefined) this.rewrite({ off: [], left_out: [] }, "The model is whole again …");
+    const [off, kept] = step ? [[], this.kept] : [this.kept || [], null];
+    this.starts = off.length || (out && (step ? !step.leaves : before?.leaves)) ? stop : undefined;
+    this.kept = step && out && this.starts !== undefined ? this.model.get("off") : kept;
+    const says = off.length ? "The heads are off again …" : "The model is whole again …";
+    if (this.starts !== undefined) this.rewrite({ off, left_out: [] }, says);
     return this.starts !== undefined;
   },
   // A patch is left out of the picture, or back in it.

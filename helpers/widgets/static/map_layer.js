@@ -198,31 +198,19 @@ function heads(scene, where, place, g, sublayer, x, wide) {
   scene.paint((p) => p.box(x, g.top - 3, wide, height + 6, { fill: stackTint(where, p.theme), edge: p.theme.edge }));
   const shape = sublayer.heads[0].weights;
   const keys = sublayer.kind === "cross-attention";
-  const sourceOf = ({ kind }) => (kind === "cross-attention" ? scene.sources : where.stack.tokens);
-  const source = sourceOf(sublayer);
-  const purposesOf = (one) =>
-    one.heads.map((head, h) => (stack.image ? bluest(head, stack, g.query) : purposeOf(one, h, stack, sourceOf(one))));
-  const waysOf = ({ short }, h) => [
-    `head ${h + 1}: ${short}`,
-    `${h + 1}: ${short}`,
-    `${h + 1}: ${short.replace(/ [>\d.]+%$/, "")}`,
-    `head ${h + 1}`,
-    `${h + 1}`,
-  ];
-  // All heads of the layer are named in the fullest way for which every one of them has the room; while a
-  // head is guessed, what it does isn't told.
-  const all = where.sublayers.filter((one) => one.heads).flatMap((one) => purposesOf(one).map(waysOf));
-  const way =
-    (g.guessed ? [3] : [0, 1, 2, 3]).find((i) =>
-      all.every((ways) => textWidth(ways[i], 12) <= (cols > 1 ? size : wide - 6)),
-    ) ?? 4;
-  const purposes = purposesOf(sublayer);
+  const source = keys ? scene.sources : stack.tokens;
+  // Whatever the sentence, what a head does is told where there's room for it; not while a head is guessed.
+  const room = cols > 1 ? size : wide - 6;
+  const tells = !g.guessed && textWidth("head 1: 2 before 99%", 12) <= room;
+  const nameOf = ({ short }, h) =>
+    fitting([...(tells ? [`head ${h + 1}: ${short}`, `${h + 1}: ${short}`] : []), `head ${h + 1}`], room, 12) ||
+    `${h + 1}`;
   sublayer.heads.forEach((head, h) => {
     const tx = left + (h % cols) * (size + 5);
     const ty = g.top + Math.floor(h / cols) * step + (step - size + 14) / 2;
-    const does = purposes[h];
+    const does = stack.image ? bluest(head, stack, g.query) : purposeOf(sublayer, h, stack, source);
     const from = cols > 1 ? tx : x + 4;
-    scene.label(waysOf(does, h)[way], from, ty - 9, { size: 12, color: "muted" });
+    scene.label(nameOf(does, h), from, ty - 9, { size: 12, color: "muted" });
     const name = `${KINDS[sublayer.kind]}, head ${h + 1}`;
     const told = tellCell(name, where.stack.tokens, source, head, () => does.words, "click to open it");
     if (stack.image) scene.paint((p) => heat(p, [tx, ty, size], stack, head.weights, g.query));

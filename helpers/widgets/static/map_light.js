@@ -17,8 +17,8 @@ export const answered = ({ said, answer }) => Boolean(said) && said === answer;
 export function lightOf(view) {
   // What is still to come isn't there yet while it plays.
   const veil = view.plays ? "paper" : "veil";
-  // The pair of tokens that the tour follows, or the weight that answers what it asked.
-  const { pair, beat } = view.tour[view.stop] || {};
+  // The pair of tokens that the tour follows, or was guessed, or the weight that answers what it asked.
+  const { pair = view.guess, beat } = view.tour[view.stop] || {};
   const told = answered(view) && view.place.includes("masked") ? [3, 0, 0] : pair && [beat, ...pair];
   const cell = told && ((p) => p.frame(...view.scene.cell(...told), p.theme.key, 3));
   return { veil, marks: view.place ? cell : marksOf(view), ...litOf(view) };

@@ -169,7 +169,10 @@ class MapView {
     const step = this.tour[this.stop < 0 ? this.bars.left : this.stop] || {};
     const { answer, guess, place: layer = "\\w+/\\d+", parts: [asked] = ["self-attention"] } = step;
     const where = readPlace(place, this.trace);
-    if (guess && this.stop >= 0 && where.key >= 0) return this.hear(guessed(where));
+    if (guess && this.stop >= 0 && where.key >= 0) {
+      this.guess = [where.query, where.key];
+      return this.hear(guessed(where));
+    }
     if (answer && this.stop >= 0 && /^decoder\/\d+$/.test(place)) place += `/${asked}/0`;
     const [, head] = place.match(RegExp(`^${layer}/${asked}/(\\d+)$`)) || [];
     // The same for all heads, or one for each: a second guess is answered, too.
@@ -255,7 +258,7 @@ class MapView {
     if (this.mends(stop)) return;
     // As many rows as there were before the tour, at its end too, but where a step speaks of one.
     if (this.stop < 0 && this.bars.left < 0) this.before = this.model.get("written");
-    this.side = this.came = "";
+    this.side = this.came = this.guess = "";
     this.bars.left = -1; // only a click on the picture leaves a tour half-way
     const step = this.tour[stop] || { stop: -1 };
     const { text, parts, habit, answer, losses, back, plays, leaves, forgets, pair, guess, ...state } = step;

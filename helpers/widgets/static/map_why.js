@@ -146,7 +146,8 @@ export function whyScene(where, width, room, { asked, live, side }) {
   const both = { query: ranked(found.query, most), key: ranked(found.key, most) };
   const [{ side: shown }] = found.told;
   const minus = both[shown].shown.some(([, value]) => value < 0);
-  const grey = minus ? "Blue adds, orange takes away." : "Each bar adds.";
+  const plus = both[shown].shown.some(([, value]) => value > 0);
+  const grey = minus && plus ? "Blue adds, orange takes away." : `Each bar ${minus ? "takes away" : "adds"}.`;
   scene.title = `${about}. ${whole} ${grey}`; // the words on the picture, for those who can't see it
   const longest = Math.max(both.query.ends.length, both.key.ends.length);
   const pitch = slim ? FINGER + 4 : clamp((room - top - 44) / longest, 17, 36);
