@@ -351,8 +351,8 @@ class MapView {
     this.drawn = null;
     if (drawn) drawn();
     this.seek(light.lit);
-    // Once it has its height, and again where JupyterLab has moved it.
-    for (const wait of this.met ? [] : [100, 800]) setTimeout(() => this.touched || intoView(this.root), wait);
+    // Once it has its height, and JupyterLab has made room for it.
+    if (!this.met) setTimeout(() => this.touched || intoView(this.root), 100);
     this.met = true;
     // What was pressed is gone.
     if (held && !this.root.contains(document.activeElement)) this.root.focus({ preventScroll: true });

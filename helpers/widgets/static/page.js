@@ -89,12 +89,12 @@ export function shieldKeys(root) {
   return () => end.abort();
 }
 
-// A cell that was just run leaves the next one active, and JupyterLab has scrolled to that: what it
-// shows is more worth seeing.
+// A cell that was just run leaves the next one active, and where another Shift+Enter came before it had
+// an answer, one further on. JupyterLab has scrolled to that: what the cell shows is more worth seeing.
 export function intoView(root) {
-  const cell = root.closest(".jp-Cell");
-  const next = cell?.nextElementSibling;
-  if ([cell, next].some((one) => one?.classList.contains("jp-mod-active"))) root.scrollIntoView({ block: "nearest" });
+  let cell = root.closest(".jp-Cell");
+  for (let i = 0; cell && i < 4; i++, cell = cell.nextElementSibling)
+    if (cell.classList.contains("jp-mod-active")) root.scrollIntoView({ block: "nearest" });
 }
 
 export const prefersStillness = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
