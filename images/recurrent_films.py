@@ -356,25 +356,23 @@ def decoder_looking_back():
 
     told = [
         "“for” has no French word of its own. Where will the model look before it writes “for”?",
-        "The encoder reads in both directions, so each state h depends on its neighbours, too.",
-        "The decoder's state s₀ (6 of 128 numbers are drawn) meets each h. A pair gets a weight: "
-        f"{share[0][0]} for h₁, {share[0][1]} for h₂.",
-        f"Now the states are mixed into the context: {share[0][0]} of h₁, {share[0][1]} of h₂.",
-        "The context and <bos>, a sentence's beginning, go into the decoder. Its state becomes "
-        "s₁ and writes “a”.",
-        f"s₁ asks again: {share[1][1]} of the weight is on “médecin”. This context and “a” make "
-        "s₂, which writes “doctor”.",
+        "The encoder reads in both directions: a state h depends on its neighbours.",
+        f"The decoder's state s₀ meets each h. A pair gets a weight: {share[0][0]} for h₁.",
+        "The states are mixed, by weight, into the context.",
+        "Context and <bos>, the sentence's beginning, turn s₀ into s₁, which writes “a”.",
+        f"s₁ asks again: {share[1][1]} is on “médecin”. Context and “a” make s₂, which writes "
+        "“doctor”.",
         f"Before “looks”, the weight is on “cherche”: {share[2][2]}.",
         f"And before “for”? {share[3][2]} is on “cherche” again, {share[3][3]} already on “la”.",
-        f"For “the”, it's {share[4][3]} on “la”, and {share[4][2]} still on “cherche”.",
+        f"For “the”, {share[4][3]} is on “la”, {share[4][2]} still on “cherche”.",
         f"“letter” looks at “lettre”: {share[5][4]}.",
         f"The full stop looks at the French one: {share[6][5]}.",
-        f"<eos> looks there, too ({share[7][5]}), and not at the French <eos>.",
-        "A row says where the model looked for one word. Nobody told it which words match: it "
-        f"learned this diagonal by translating. It stands still (framed) at {names}.",
+        f"<eos> looks there, too ({share[7][5]}), not at the French <eos>.",
+        "Each row shows where a word looked: a diagonal, learned by translating alone. It stands "
+        f"still (framed) at {names}.",
     ]
-    moves = {0: 2.4, 2: 2.6, 3: 1.8, 4: 2.4, 5: 4.6, 7: 4.6}
-    scenes = [Scene(one, moves.get(i, 3.2), i in (0, 1, 2, 4, 7, 12)) for i, one in enumerate(told)]
+    moves = {0: 2.4, 3: 1.8, 4: 2.4, 5: 4.2, 7: 4.2}
+    scenes = [Scene(one, moves.get(i, 2.6), i in (0, 1, 2, 4, 7, 12)) for i, one in enumerate(told)]
     for moment, scene in enumerate(scenes):
         first, last = not moment, moment == len(told) - 1
         now = max(0, moment - 4)  # the word
@@ -463,7 +461,9 @@ def _decided(scene, now, states, written, part, after):
         scene.rect(f"entry {k}", 391 + 13.5 * k, 160, 13.5, 18, "key", "key", (value + 1) / 2,
                    line=1, round=0, **changed)  # fmt: skip
     scene.text("its state", 431, 197, f"s{SMALL[now + after]}", "key", bold=True, **changed)
-    if after:
+    if not after:
+        scene.text("how many", 431, 223, "6 of 128", "muted", room=86, when=(0, 0.15))
+    else:
         own = {"start": (431, _row(now - 1, False))} if now else {}
         scene.card(f"back {now}", 431, 218, written[now], "key", 84, height=26,
                    when=_in(part, 0.68, 0.78), **own)  # fmt: skip
@@ -534,32 +534,29 @@ def bahdanau_step():
     step["work"].append(f"{' + '.join(part[i] for i in OWN)} = {mixed[0]}")
     low = sum(step["products"][REFUSED, FOUR] < 0)
     told = [
-        "“the” is written. Take a guess: at which French word will the model look to write the "
-        "next one?",
-        "The decoder's state s meets every encoder state. Each pair will get a score.",
-        "Take “noir”. Both s and h₃ have 128 numbers. Here are four of each.",
-        "Their entries mean different things, so learned matrices, W and U, bring both into one "
-        "space.",
-        f"Add the results entry by entry: {summed}.",
-        "tanh squashes every entry of the sum into −1 to 1.",
+        "“the” is written. Guess: at which French word will the model look next?",
+        "The decoder's state s meets every encoder state, for a score.",
+        "Take “noir”: four numbers of s, and four of h₃.",
+        "Their entries mean different things. Learned matrices bring both into one space.",
+        f"Add entry by entry: {summed}.",
+        "tanh squashes each sum into −1 to 1.",
         "A dot product with the learned vector v gives one number, the score.",
-        f"Now the full stop, with the same W s and v: here {low} of 4 products are negative, and "
-        f"the score is only {number(step['scores'][REFUSED].item())}.",
+        f"The full stop, with the same s: {low} of 4 products are negative.",
         "All other pairs go through the same small network.",
-        "Shares have to sum to 1, so a softmax raises e to each score and divides by the sum.",
-        f"The model looks mostly at “noir” ({step['alpha'][2]:.2f}), and a little at “chat” "
-        f"({step['alpha'][1]:.2f}). Now their states are mixed.",
+        "A softmax raises e to each score and divides by the sum.",
+        f"It looks mostly at “noir” ({step['alpha'][2]:.2f}), a little at “chat” "
+        f"({step['alpha'][1]:.2f}).",
         f"Each state is multiplied by its weight: {step['work'][1]}.",
-        f"Added up, they make the context: {step['work'][2]}.",
+        f"Added, they are the context: {step['work'][2]}.",
         "Context, state and previous word give the next state, which writes “black”.",
     ]
     return film([_once(step, *moment) for moment in enumerate(told)], 428)
 
 
 def _once(step, moment, caption):
-    moves = {0: 2.4, 1: 2.0, 6: 5, 7: 5, 8: 4.2, 9: 4.6, 11: 2.8, 12: 2.6, 13: 3.2}
+    moves = {0: 2.4, 1: 2.0, 6: 4.2, 7: 4.4, 8: 3.4, 9: 4.2, 11: 2.8, 12: 2.6, 13: 3.2}
     scene = Scene(caption, moves.get(moment, 1.5), key=moment in (0, 3, 6, 7, 9, 11, 13),
-                  rest=1.5 if moment in (7, 9) else REST)  # fmt: skip
+                  rest=1.2 if moment in (7, 9) else REST)  # fmt: skip
     words = step["source"]
     scores, shares = step["scores"].tolist(), step["alpha"].tolist()
     opened = {7: REFUSED}.get(moment, TAKEN if 2 <= moment <= 6 else None)

@@ -98,7 +98,6 @@ notebook.picture("bidirectional_encoder")
 
 # %% [markdown]
 # Before it writes a word, the decoder weighs all these states. Here is the model that we'll build, already trained.
-# Thicker lines mean larger weights.
 
 # %% tags=["hide-input"]
 # The weights behind the lines.
@@ -117,8 +116,7 @@ notebook.picture("decoder_looking_back")
 #
 # The score comes from a small network that sees **one pair** of vectors at a time, the decoder's state $s$ and one
 # encoder state $h_i$. Because their entries mean different things, two learned matrices, $W$ and $U$, first turn them
-# into vectors that can be added. After a tanh, a learned vector $v$ turns the sum into one number. Watch it happen
-# for *noir*, when *the* is written:
+# into vectors that can be added. Watch it happen when *the* is written:
 
 # %% tags=["hide-input"]
 notebook.picture("bahdanau_step")
