@@ -30,7 +30,7 @@ def make(wardrobe):
 
 def test_it_keeps_what_every_explorer_promises(make):
     assert check_the_still_picture(make()) <= 480
-    changes = {"picture": 2, "layer": 2, "head": 1, "token": 5, "every": False}
+    changes = {"picture": 2, "layer": 2, "head": 1, "token": 5}
     check_that_every_change_shows(make(), changes)
 
 
@@ -73,8 +73,7 @@ def test_only_what_is_outside_the_band_of_random_models_counts_as_a_difference(m
         assert f">{part}{arrow}<" in widget.draw()[1].to_svg()
     # 8 cells, each the first or last of 21 models.
     assert ">chance alone gives about 1 of 8<" in widget.svg
-    # A target per token, in both pictures, and per head.
-    assert len(clicks(widget)) == 2 * (4 * 4 + 1) + 2 * 4
+    assert len(clicks(widget)) == 4 * 4 + 1 + 2 * 4  # a target per token and per head
     send(widget, set={"layer": 2, "head": ROLLOUT}, number=1)
     assert (widget.layer, widget.head) == (2, ROLLOUT)
     assert "follows weights through layers 1 to 2" in widget.tell()[1]
@@ -85,11 +84,13 @@ def test_the_median_of_the_untrained_models_is_shown_beside_the_trained(make):
     parts = widget.numbers["parts"][:, 1, 1].tolist()
     assert f"puts {parts[0]}% of its weight" in widget.tell()[0]
     drawn, compared = (sheet.to_svg() for sheet in widget.draw())
-    names = "trained", "untrained"
-    trained, untrained = (re.findall(rf" {name}: weight ([0-9.]+)", drawn) for name in names)
-    assert len(trained) == len(untrained) == 17
-    assert trained != untrained
-    most = max(widget.numbers[name][1:].max() for name in names)
+    assert len(re.findall(r": weight [0-9.]+", drawn)) == 17
+    trained, untrained = (widget.numbers[name][1:] for name in ("trained", "untrained"))
+    scale = widget.numbers["top"]
+    for weights, side in (trained, "63.0"), (untrained, "31.5"):
+        fills = re.findall(rf'height="{side}" fill="(#\w+)" style', drawn)
+        assert fills == [shade(WEIGHTS, min(one / scale, 1))[0] for one in weights.tolist()]
+    most = max(trained.max(), untrained.max())
     assert f"{most:.2f} weight<" in drawn  # one scale for both
     bars = re.findall(rf'width="([\d.]+)" height="24.0" fill="(?:{BLUE}|{GREY})"', compared)
     assert list(map(float, bars)) == pytest.approx([2.4 * parts[0], 2.4 * parts[11]], abs=0.1)
@@ -102,10 +103,10 @@ def test_the_patches_that_count_are_outlined_and_the_rule_is_in_view(make):
     most = widget.pictures.images[1].float().view(4, 7, 4, 7).amax((1, 3))
     shown = widget.numbers["shown"].view(4, 4)
     assert shown.equal(most > most.max() / 5)  # no part that is seen stays outside
-    edges = len(re.findall(r'width="2.5" height="49.0"|width="49.0" height="2.5"', widget.svg))
+    edges = len(re.findall(r'width="2.5" height="63.0"|width="63.0" height="2.5"', widget.svg))
     alone = torch.nn.functional.pad(shown, (1, 1, 1, 1)).int()
-    assert edges == 2 * sum(alone.diff(dim=dim).abs().sum().item() for dim in (0, 1))
-    assert ">□ counts as pullover:<" in widget.svg
+    assert edges == sum(alone.diff(dim=dim).abs().sum().item() for dim in (0, 1))
+    assert ">□ counts as pullover: a pixel" in widget.svg
 
 
 def test_a_weight_has_one_colour_whatever_is_drawn_below_it(make):
@@ -113,18 +114,18 @@ def test_a_weight_has_one_colour_whatever_is_drawn_below_it(make):
     (_, *others), scale = widget.numbers["trained"].tolist(), widget.numbers["top"]
     row, column = divmod(others.index(most := max(others[:5] + others[6:])), 4)
     assert scale / 2 < most <= scale < others[5]  # so that others are seen beside it
-    colour, label = shade(WEIGHTS, most / scale)[0], f"Row {row + 1}, column {column + 1}, trained"
+    colour, label = shade(WEIGHTS, most / scale)[0], f"Row {row + 1}, column {column + 1}: "
     assert re.search(f'fill="{colour}"[^>]*/><rect [^>]*"{label}', widget.svg)
     assert ">≥" in widget.svg
 
 
 def test_a_patch_can_be_clicked_and_the_class_token_asked_again(make):
-    widget = make(every=False)
-    assert clicks(widget) == 2 * [{"token": i} for i in [*range(1, 17), 0]]
+    widget = make()
+    assert clicks(widget)[:17] == [{"token": i} for i in [*range(1, 17), 0]]
     send(widget, set=clicks(widget)[6], number=1)
     assert widget.token == 7
     assert "patch 2, 3 puts" in widget.tell()[0]
-    send(widget, set=clicks(widget)[-1], number=2)
+    send(widget, set=clicks(widget)[16], number=2)
     assert widget.token == 0
     widget = make(picture=9, layer=9, head=9, token=99)  # what is out of reach comes within it
     assert (widget.picture, widget.layer, widget.head, widget.token) == (2, 2, 1, 16)

@@ -12,7 +12,7 @@ from helpers.widgets.colours import LIGHT
 from helpers.widgets.explorer import Explorer
 from helpers.widgets.svg import PALE, Sheet, ink_on, number, shade, track
 
-BOX, LARGE, SMALL, HIGH = 280, 196, 126, 196  # pixels: a cut picture, a map, its picture, its top
+BOX, LARGE, SMALL = 280, 252, 126  # pixels: a cut picture, the map to press, what is beside it
 DRAWN = LinearSegmentedColormap.from_list("drawn", [LIGHT["paper"], LIGHT["ink"]])
 GREYS = LinearSegmentedColormap.from_list("greys", ["black", "white"])
 SIDES = 2, 4, 7, 14  # of a patch, in pixels of the picture
@@ -170,15 +170,13 @@ class PatchAttention(Explorer):
         The ones to choose from.
     **state : traits
         `picture` (int), `layer` (int, from 1), `head` (int; −1 is the average of the heads, −2 the
-        rollout of all layers up to this one), `token` (int; 0 is the class token) and `every`
-        (bool, list all heads).
+        rollout of all layers up to this one) and `token` (int; 0 is the class token).
     """
 
     picture = traitlets.Int(0, min=0).tag(state=True)
     layer = traitlets.Int(1, min=1, max=12).tag(state=True)
     head = traitlets.Int(AVERAGE, min=ROLLOUT).tag(state=True)
     token = traitlets.Int(0, min=0).tag(state=True)
-    every = traitlets.Bool(True).tag(state=True)
 
     def __init__(self, wardrobe, pictures, **state):
         self.pictures, self._known = pictures, (None, None)
@@ -201,7 +199,6 @@ class PatchAttention(Explorer):
         self.choice("layer", "Layer", range(1, self._n_layers + 1))
         heads = [(str(i + 1), i) for i in range(self._n_heads)]
         self.choice("head", "Head", [*heads, ("mean", AVERAGE), ("rollout", ROLLOUT)])
-        self.switch("every", "All heads")
 
     def compute(self):
         """Take the chosen token's rows out of all maps of all models, and the chosen map's."""
@@ -258,42 +255,46 @@ class PatchAttention(Explorer):
         return said, f"In {RANDOM} untrained models it’s {low}% to {high}%{then}"
 
     def draw(self):
-        sheet = Sheet(400, HIGH + LARGE + 4)
+        """Draw the trained map large, to press, and beside it the picture and the other map."""
+        sheet, right, low = Sheet(400, 384), 400 - SMALL, 58 + LARGE
         image, top = self.pictures.images[self.picture].numpy(), self.numbers["top"]
+        sheet.text(right, 18, self._label(), bold=True)
         # Pale: the frames are seen on dark clothes too.
-        sheet.pixels(0, 2, SMALL, SMALL, image, DRAWN, 0, 1.6 * image.max())
-        self._draw_frames(sheet, 0, 2, SMALL)
-        lines = ("Back: press “class token”" if self.token else "Press a patch below",
-                 f"□ counts as {self._label()}:", "a pixel is more than a fifth",
-                 "as strong as the strongest")  # fmt: skip
-        for i, words in enumerate(lines):
-            sheet.text(142, 18 + 22 * i, words, bold=i == 0)
-        sheet.pixels(158, 110, 100, 16, [range(10)], WEIGHTS, 0, 9)
-        sheet.text(142, 124, "0", GREY)
-        over = any(self.numbers[name][self.token] > top for name in ("trained", "untrained"))
-        sheet.text(266, 124, f"{'≥' * over}{number(top)} weight", GREY)
-        self._draw_weights(sheet, 0, "trained", BLUE)
-        self._draw_weights(sheet, 400 - LARGE, "untrained", GREY)
-        return [sheet, self._draw_comparison()]
-
-    def _draw_weights(self, sheet, left, name, ink):
-        """Draw the weights that a token gives to itself and to all others, to press."""
-        n, size = self._grid, LARGE / self._grid
-        weights = self.numbers[name]
-        shares = (weights / self.numbers["top"]).clamp(max=1).tolist()
-        sheet.text(left, HIGH - 42, name + " (median)" * (ink == GREY), ink, bold=ink == BLUE)
-        for i, weight in enumerate(weights[1:].tolist()):
-            place = left + i % n * size, HIGH + i // n * size, size, size
-            sheet.rect(*place, shade(WEIGHTS, shares[i + 1]))
-            label = f"Row {i // n + 1}, column {i % n + 1}, {name}: weight {number(weight, 3)}"
-            sheet.target(*place, label, token=i + 1)
-        token = left, HIGH - 34, 124, 26
+        sheet.pixels(right, 26, SMALL, SMALL, image, DRAWN, 0, 1.6 * image.max())
+        self._draw_frames(sheet, right, 26, SMALL)
+        sheet.text(0, 18, "trained: press a patch", BLUE, bold=True)
+        shares = self._draw_weights(sheet, 0, 58, LARGE, "trained")
+        token = 0, 26, 124, 26
         sheet.rect(*token, shade(WEIGHTS, shares[0]), FRAME)
-        sheet.text(left + 8, HIGH - 16, "class token", ink_on(shares[0]))
-        sheet.target(*token, f"Class token, {name}: weight {number(weights[0], 3)}", token=0)
+        sheet.text(8, 44, "class token", ink_on(shares[0]))
+        weight = number(self.numbers["trained"][0], 3)
+        sheet.target(*token, f"Class token, trained: weight {weight}", token=0)
         if not self.token:
             sheet.rect(*token, stroke=ORANGE, line=4)
-        self._draw_frames(sheet, left, HIGH, LARGE)
+        sheet.text(right, low - SMALL - 8, "untrained", GREY)
+        self._draw_weights(sheet, right, low - SMALL, SMALL, "untrained")
+        sheet.text(400, low + 24, "median of 20", GREY, anchor="end")
+        sheet.text(0, low + 24, "0", GREY)
+        sheet.pixels(16, low + 10, 100, 16, [range(10)], WEIGHTS, 0, 9)
+        over = any(self.numbers[name][self.token] > top for name in ("trained", "untrained"))
+        sheet.text(124, low + 24, f"{'≥' * over}{number(top)} weight", GREY)
+        sheet.text(0, low + 48, f"□ counts as {self._label()}: a pixel is more")
+        sheet.text(0, low + 70, "than a fifth as strong as the strongest")
+        return [sheet, self._draw_comparison()]
+
+    def _draw_weights(self, sheet, left, top, side, name):
+        """Draw the weights that a token gives to all patches, the trained ones to press."""
+        n, size = self._grid, side / self._grid
+        weights = self.numbers[name]
+        shares = (weights / self.numbers["top"]).clamp(max=1).tolist()
+        for i, weight in enumerate(weights[1:].tolist()):
+            place = left + i % n * size, top + i // n * size, size, size
+            sheet.rect(*place, shade(WEIGHTS, shares[i + 1]))
+            if name == "trained":
+                label = f"Row {i // n + 1}, column {i % n + 1}: weight {number(weight, 3)}"
+                sheet.target(*place, label, token=i + 1)
+        self._draw_frames(sheet, left, top, side)
+        return shares
 
     def _draw_frames(self, sheet, left, top, side):
         """Frame a picture or a map, in it what counts, and the patch that asks."""
@@ -311,7 +312,7 @@ class PatchAttention(Explorer):
 
     def _draw_comparison(self):
         """Set the weight on what is shown beside the untrained models'; list every head's."""
-        sheet = Sheet(400, 138 + (94 + 38 * self._n_layers) * self.every)
+        sheet = Sheet(400, 232 + 38 * self._n_layers)
         trained, *random = self.numbers["parts"][:, self.layer - 1, self.head].tolist()
         left, percent = 106, 2.4  # pixels
         sheet.text(0, 18, f"Weight on the {self._label()}", bold=True)
@@ -328,8 +329,7 @@ class PatchAttention(Explorer):
             ring = (6, ORANGE, INK) if i == RANDOM // 2 else (5, ORANGE)
             sheet.dot(left + random[i] * percent, 72, *ring)
         sheet.text(0, 108, f"● {RANDOM} untrained models, median ringed", ORANGE)
-        if self.every:
-            self._draw_heads(sheet, 160)
+        self._draw_heads(sheet, 160)
         return sheet
 
     def _draw_heads(self, sheet, y):
