@@ -1,9 +1,11 @@
 """The films of lessons 01 and 02: a state that travels, a gaze that moves, one step in numbers."""
 
 import math
+from collections import Counter
 
 import torch
 
+from helpers.data.toy_reference import NAMES
 from helpers.pretrained import toy_models
 from helpers.text.tokenization import SPECIALS
 from helpers.widgets.bahdanau_stepper import BahdanauStepper
@@ -32,23 +34,28 @@ def _trained(french):
 
 PLACES = [44 + 79 * i for i in range(6)]  # the middles of the words
 LONG = "le petit chat dans le parc ne dort pas pendant que les garçons achètent le vieux sac noir ."
-FOLLOWED = LONG.split().index("sac")  # the translation out of one vector has no bag
-TOLD = {  # what comes out, line by line, with attention and from one vector
+TOLD = {  # its translations, line by line
     "expected": "the little cat in the park/does not sleep/while the boys buy/the old black bag .",
-    "from one vector": "the little cat in the park/does not dance/while the old black horses/"
-    "dance in the park .",
+    "the decoder writes from c": "the little cat in the park/does not dance/"
+    "while the old black horses/dance in the park .",
 }
 MEASURE = (  # how a layer's thickness was measured, line by line
-    "The further the state moves when a word is/exchanged, the thicker its layer. Together,/"
-    "all fill the jar, a state of 64 numbers."
+    "The further the state moves when a word/is exchanged, the thicker its layer./"
+    "Together, all fill the jar, a state of/64 numbers."
 )
-READ_AT, WRITE_AT = 40, 386  # the heights of the rows
-ON_AT, BACK_AT = 70, 262  # those of both readers' jars
-WIDE, HIGH, APART = 70, 140, 116  # a state as a jar of layers; from a jar to its neighbour
-SHORT_AT, LONG_AT = 30, 272  # the left ends of both sentences' jars
-WAYS = {"back": "← backwards", "forth": "forwards →"}
+READ_AT, ON_AT, BACK_AT = 40, 68, 266  # the heights of the words and of both readers' jars
+WIDE, HIGH = 70, 156  # a state as a jar of layers
+CONTEXT_AT, LAST_AT = 166, {"backwards": 20, "forwards": 128}  # where the last states stay
+LEAVES = (0.05, 0.3, 0.38, 0.45, 0.53)  # when the second reader's jar leaves each word
 LAYER = {"round": 1, "line": 0}
 COLOURS = ("query", "key", "value", "result", "second", "muted")
+GROUPS = [(4, 8), (9, 12), (13, 16), (17, 20), (21, 30), (31, 40)]  # lengths, as in both lessons
+COUNTED = 600  # sentences, as in lesson 02
+NOUNS = set(NAMES.values())
+MODELS = {  # their lines: name, colour as in lesson 02, where the name is, and the numbers
+    "gru": ("from one vector", "key", 274, 318, 28),
+    "additive": ("with attention", "query", 332, 58, -13),
+}
 
 
 def hidden_state_travelling():
@@ -57,21 +64,17 @@ def hidden_state_travelling():
     with a layer per word. It never grows, so the layers below shrink: that of le from all of it to
     40, 23, 14, 11 and 9 percent. A second reader goes backwards, and of its last state, le is 17
     percent. Both last states are the context vector, in which each token has 9 to 27 percent of a
-    jar, and all English words are right. Then a sentence of 20 tokens fills two jars of the same
-    size, in which each has 2 to 9 percent: sac is 8 and 2 percent of them. Out of these, the
-    decoder writes that a cat does not dance while horses dance in the park, without a bag. In the
-    end it looks back at the states at all 20 tokens, for bag almost only at sac, and the
-    cat does not sleep while the boys buy a bag, which is right.
+    jar, and all English words are right. Then a sentence of 20 tokens fills the same two jars, and
+    each has 2 to 9 percent. Out of these, the decoder writes that a cat does not dance while horses
+    dance in the park, instead of boys who buy a bag. In the end there is a chart of 600 sentences:
+    from one vector, 100 percent of the nouns of the shortest arrive, then 95, 91, 86, 79, and 66
+    percent of those of the longest. With attention it's 100 percent at all lengths.
 
     A layer's thickness is its word's share of all movements of a state: how far the state
-    moves, on average, when the word is exchanged for each other word of the vocabulary. Among 1,294
-    nouns of 260 test sentences, sorted by share, 59 percent of the sixth with the smallest (under
-    2.7 percent) are in the translation, then 66, 72, 78, 87, and 94 of the largest. It isn't only
-    the sentence's length: among those of 23 to 29 tokens, it's 69 of the lower half, 88 of the
-    upper one; among 325 of 18 to 22 tokens, 75 and 89.
+    moves, on average, when the word is exchanged for each other word of the vocabulary.
     """
     sentences = [([*french.split(), "<eos>"], *_readers(french)) for french in (FRENCH, LONG)]
-    return film(list(_travelling(_trained(FRENCH)[1], *sentences)), 432)
+    return film(list(_travelling(*sentences)), 450)
 
 
 def _readers(french):
@@ -95,70 +98,76 @@ def _readers(french):
     return (moved / moved.sum(1, keepdim=True)).permute(2, 0, 1).flip(0).tolist()
 
 
+def _arriving(model):
+    """Measure per group of lengths which share of the nouns a model's translations have."""
+    pairs = toy_models.toy_data().test[:COUNTED]
+    translated = toy_models.load_toy(model).translate([pair.source for pair in pairs])
+    wanted, arrived = Counter(), Counter()
+    for pair, english in zip(pairs, translated, strict=True):
+        (group,) = (i for i, (low, high) in enumerate(GROUPS) if low <= len(pair.source) <= high)
+        nouns = Counter(word for word in pair.target if word in NOUNS)
+        wanted[group] += nouns.total()
+        arrived[group] += (nouns & Counter(english.split())).total()
+    return [arrived[i] / wanted[i] for i in range(len(GROUPS))]
+
+
+def _lasts(back, on):
+    """Return both readers' last states."""
+    return {"backwards": back[0], "forwards": on[-1]}
+
+
 def _range(back, on):
-    """Return the least and the largest share of a token in both readers' last states."""
+    """Return the least and the largest share of a token in both last states."""
     shares = back[0] + on[-1]
     return f"{min(shares):.0%} to {max(shares):.0%}"
 
 
-def _travelling(written, short, long):
+def _travelling(short, long):
     (read, back, on), (many, *far) = short, long
     left = [f"{row[0]:.0%}" for row in on]
-    little = far[0][0][FOLLOWED], far[1][-1][FOLLOWED]
+    arriving = {model: _arriving(model) for model in MODELS}
     told = [
         "Every English word has to come out of one context vector. Is that enough?",
         "The first reader reads “le”. Its state, the jar, depends on that word alone.",
         f"“chat” goes in, and the share of “le” is only {left[1]} now.",
         "The jar doesn't grow: “noir” takes its room from the words before.",
         f"“dort” takes {on[3][3]:.0%}, and “le” is down to {left[3]}.",
-        "Even the full stop takes some room.",
-        f"After <eos>, the end of the sentence, “le” has {left[5]} left.",
-        "A second reader starts at the other end, with a jar of its own.",
-        f"It reads “le” last, whose share of this last state is larger: {back[0][0]:.0%}.",
-        "Both last states together are the context vector.",
-        f"Each token has {_range(back, on)} of a jar, and the whole translation is right.",
-        f"Now {len(many)} tokens fill jars of the same size. How much is left for “sac” (bag)?",
-        f"All shares of a jar sum to 100%. Of {len(read)} tokens, each had {_range(back, on)}. Of "
-        f"{len(many)}, each has only {_range(*far)}.",
-        f"“sac” has {little[1]:.0%} and {little[0]:.0%}: some words with as much get through. But "
-        "in sentences about this long, nouns with smaller shares get lost twice as often.",
-        "Here the marked lines are wrong, and the bag is missing.",
-        f"With attention, the decoder looks back at all {len(many)} states. For “bag”, nearly all "
-        "of the weight is on the one at “sac”. Now every word is right.",
+        f"The full stop and <eos>, the end of the sentence, take room too. “le” has {left[5]}.",
+        "A second reader goes backwards and has a jar of its own. It reads “le” last, whose share "
+        f"is larger here: {back[0][0]:.0%}.",
+        "Both last states are the context vector. From it the decoder writes word after word, and "
+        "the translation is right.",
+        f"Now {len(many)} tokens share the same two jars. The layers get thin: each token has "
+        f"{_range(*far)} of a jar, and not {_range(back, on)}.",
+        "This is what the decoder writes from it. The marked lines are wrong: horses "
+        "dance, and there are no boys and no bag.",
+        f"Was that bad luck? In {COUNTED} new sentences, the longer they are, the fewer of their "
+        f"nouns arrive: {arriving['gru'][0]:.0%} in short ones, {arriving['gru'][-1]:.0%} in the "
+        "longest.",
+        "In lesson 02 the states at all words are kept, and for each word that it writes, the "
+        "decoder looks back at them. Now nearly all nouns arrive, at any length.",
     ]
-    moves = {0: 3.2, 4: 1.4, 5: 1.4, 7: 2.8, 8: 2.8, 10: 3, 11: 3.2, 14: 3.4, 15: 3.8}
+    moves = {0: 3, 5: 2.4, 6: 4, 7: 3.8, 8: 3, 9: 3.4, 10: 4, 11: 4}
+    seen = [0, 1, 2, 3, 4, 6, 6]  # words that the first reader has read
     for moment, caption in enumerate(told):
-        key = moment in (0, 2, 6, 8, 10, 13, 14, 15)
-        scene = Scene(caption, moves.get(moment, 1.9), key, rest=3 if moment == 14 else REST)
-        scene.text("encoder", 6, 16, "the encoder reads", "muted", anchor="start", bold=True)
-        if moment in (0, 10):
-            scene.text("decoder", 6, 424, "the decoder writes", "muted", anchor="start", bold=True)
-        if moment in (0, 9, 10):
-            _words(scene, read, len(read) if moment else 0)
-            scene.text("context", 240, 78, "context vector c: 2 × 64 numbers", bold=True)
-            _last(scene, *short, 147, 112, "way, share" * (moment > 0), pour=not moment)
-            if moment != 9:
-                _written(scene, written, 272, 0.3)
-        elif moment < 9:
-            _words(scene, read, moment if moment < 7 else len(read))
-            _read_on(scene, read, on, moment)
-            if moment < 7:
-                for i, line in enumerate(MEASURE.split("/")):  # where other jars will be
-                    scene.text(f"measure {i}", 6, 300 + 26 * i, line, "muted", anchor="start")
-            else:
-                _read_back(scene, read, back, len(read) - 3 * (moment - 6))
-        else:
-            if moment == 15:
-                _looks(scene, many)
+        key, rest = moment in (0, 2, 5, 6, 7, 8, 9, 11), 3 if moment in (8, 9) else REST
+        scene = Scene(caption, moves.get(moment, 1.9), key, rest)
+        if moment < 10:
+            scene.text("encoder", 6, 16, "the encoder reads", "muted", anchor="start", bold=True)
+        if 0 < moment < 7:
+            _words(scene, read, seen[moment])
+            _read_on(scene, read, on, seen[moment - 1], seen[moment])
+            _read_back(scene, read, back, waits=moment < 6)
+        elif moment < 8:
+            _words(scene, read, moment and len(read))
+            _context(scene, short, new=not moment)
+            _written(scene)
+        elif moment < 10:
             _many(scene, many)
-            if moment < 14:
-                _last(scene, *short, SHORT_AT, said="way, share" + ", each" * (moment > 11))
-            if moment < 15:
-                left = LONG_AT if moment < 14 else 8
-                said = ("way", "way, each", "way, share, each", "share")[moment - 11]
-                _last(scene, *long, left, said=said, pour=moment == 11)
-            if moment > 13:
-                _translated(scene, moment > 14)
+            _context(scene, short, long)
+            _translated(scene, moment > 8)
+        else:
+            _chart(scene, arriving, *long, attention=moment > 10)
         yield scene
 
 
@@ -171,154 +180,177 @@ def _words(scene, read, seen):
                    opacity=0.55 if i < seen else 1)  # fmt: skip
 
 
-def _written(scene, written, top, begin):
-    """Draw the translation: all its words come out of the context vector, one after the other."""
-    for i, (x, word) in enumerate(zip(PLACES, written, strict=True)):
-        turn = begin + (0.8 - begin) * i / 5
-        how = {"when": (turn, turn + 0.2)}
-        scene.arrow(f"from c {i}", 240 + 0.2 * (x - 240), top + 14, x, WRITE_AT - 22, **how)
-        scene.card(f"written {i}", x, WRITE_AT, word, "ink", 74, start=(240, top), **how)
+def _read_on(scene, read, states, before, seen):
+    """Draw the first reader: the words that go in, and what they make of those `before`."""
+    last = seen - 1
+    new = {}
+    for i in range(before, seen):  # out of their cards, one after the other
+        start, late = {"x": PLACES[i] - WIDE / 2, "y": READ_AT - 17, "height": 34}, 0.2 * (last - i)
+        new[i] = {"start": start, "when": (0.5 - late, 1 - late)}
+    _jar(scene, "forwards", read, states[last], PLACES[last] - WIDE / 2, ON_AT, new, (0.2, 0.5))
+    for i, state in enumerate(states[:seen]):
+        if i < last:
+            _pale(scene, "forwards", i, state, ON_AT, (0.6, 1))
+        if i == last or new:
+            _share(scene, f"share {i}", i, ON_AT, state, i == last, when=(0.6, 1))
+    if seen < len(read) or not new:
+        x = PLACES[seen % len(read)] + 10
+        scene.text("forwards", x, ON_AT + HIGH + 24, "forwards", "muted", when=(0.2, 0.5))
 
 
-def _read_on(scene, read, states, seen):
-    """Draw the first reader: the word that goes in, and what it makes of the others."""
-    last = min(seen, len(read)) - 1
-    for i, state in enumerate(states[: last + 1]):
-        left = PLACES[i] - WIDE / 2
-        if i == last:
-            _jar(scene, "forth", read, state, left, ON_AT, i)
-        for k, *box in () if i == last else _stacked(state, left, ON_AT):
-            scene.rect(f"was forth {i} {k}", *box, COLOURS[k], opacity=0.22, **LAYER)
-        if i == last or seen < 7:
-            name = "forth share" if i == len(read) - 1 else f"share {i}"
-            _share(scene, name, i, ON_AT, state, i == last, when=(0.2, 1))
-    if seen > 6:
-        scene.text("onwards", 6, ON_AT + HIGH + 26, WAYS["forth"], "muted", anchor="start")
+def _read_back(scene, read, states, waits):
+    """Draw the second reader, whose jar `waits` at the right until the first one is done."""
+    early, late = {"when": (0.2, 0.5)}, {"when": (0.85, 1)}
+    scene.text("backwards", 430, BACK_AT + HIGH + 24, "backwards", "muted", **early)
+    if waits:
+        x, y = PLACES[-1] - WIDE / 2 - 3, BACK_AT - 3
+        scene.rect("backwards jar", x, y, WIDE + 6, HIGH + 6, "none", "ink", **early)
+        for i, line in enumerate(MEASURE.split("/")):
+            scene.text(f"measure {i}", 6, BACK_AT + 34 + 26 * i, line, "muted", anchor="start",
+                       when=(0.6, 0.8))  # fmt: skip
+    else:
+        for i, begin in enumerate(reversed(LEAVES), 1):
+            _pale(scene, "backwards", i, states[i], BACK_AT, (begin, begin + 0.1))
+        layers = dict.fromkeys(range(len(read)), late)
+        _jar(scene, "backwards", read, states[0], PLACES[0] - WIDE / 2, BACK_AT, layers, (0, 0.9))
+        _share(scene, "back share", 0, BACK_AT, states[0], True, **late)
+
+
+def _pale(scene, reader, i, state, top, when):
+    """Draw a state that a reader had at an earlier word."""
+    for k, *box in _stacked(state, PLACES[i] - WIDE / 2, top, reader):
+        scene.rect(f"was {reader} {i} {k}", *box, COLOURS[k], opacity=0.22, when=when, **LAYER)
 
 
 def _share(scene, name, i, top, state, now, **how):
     words = f"{'le ' * now}{state[0]:.0%}"
-    scene.text(name, PLACES[i], top + HIGH + 26, words, COLOURS[0], bold=now, room=70, **how)
+    scene.text(name, PLACES[i], top + HIGH + 24, words, COLOURS[0], bold=now, room=70, **how)
 
 
-def _read_back(scene, read, states, last):
-    """Draw the second reader: three words go in from the right."""
-    for i in range(last, len(read)):
-        name, left, begin = f"was {i} " if i else "", PLACES[i] - WIDE / 2, 0.2 * (last + 2 - i)
-        if begin >= 0:
-            moves = begin + 0.2, begin + 0.6
-            _jar(scene, f"{name}back", read, states[i], left, BACK_AT, i, moves)
-        for k, *box in () if begin >= 0 else _stacked(states[i], left, BACK_AT, forward=False):
-            scene.rect(f"{name}back {k}", *box, COLOURS[k], opacity=0.22, **LAYER)
-    if not last:
-        _share(scene, "back share", 0, BACK_AT, states[0], True, when=(0.9, 1))
-    scene.text("backwards", 474, BACK_AT + HIGH + 26, WAYS["back"], "muted", anchor="end")
+def _context(scene, *sentences, new=False):
+    """Draw the last states of the last sentence, which are `new`, or come after the first one's."""
+    (read, *now), old = sentences[-1], _lasts(*sentences[0][1:])
+    scene.text("context", 109, 148, "context vector c", bold=True)
+    when, soon = (0, 0.4) if new else (0.1, 0.4), {"when": (0.4, 0.5)}
+    for reader, state in _lasts(*now).items():
+        x, name = LAST_AT[reader], reader if new else f"reads {reader}"
+        scene.text(name, x + WIDE / 2, CONTEXT_AT + HIGH + 24, reader, "muted", room=100, **soon)
+        was = {} if new else dict(enumerate(old[reader]))
+        stays = [was.get(name, 1e-3) for name, _ in _named(read)]  # others begin thin
+        ways = {
+            i: {"when": when, "start": {"y": y + HIGH * new, "height": high}}
+            for i, _, y, _, high in _stacked(stays, x, CONTEXT_AT, reader)
+        }
+        _jar(scene, "whole " * new + reader, read, state, x, CONTEXT_AT, ways, when)
+    if new:
+        return
+    scene.text("numbers", 109, 372, "2 × 64 numbers", "muted", **soon)
+    for i, (tokens, *one) in enumerate(sentences):
+        ink, words = "ink" if tokens == read else "muted", f"{len(tokens)} tokens: {_range(*one)}"
+        scene.text(f"each {i}", 109, 400 + 26 * i, words, ink, room=206)
+
+
+def _written(scene):
+    """Draw the translation: all its words come out of the context vector, one after the other."""
+    scene.text("decoder", 222, 148, "the decoder writes", "muted", anchor="start", bold=True)
+    written = [*toy_models.load_toy("gru").translate(FRENCH).split(), "<eos>"]
+    for i, word in enumerate(written):
+        y, turn = 186 + 46 * i, 0.4 + 0.08 * i
+        how = {"when": (turn, turn + 0.2)}
+        scene.arrow(f"from c {i}", 212, 229 + 6 * i, 352, y, **how)
+        scene.card(f"written {i}", 414, y, word, "ink", 104, **how)
+
+
+def _named(read):
+    """Return name and colour of each token: those of the short sentence keep both."""
+    short = [*FRENCH.split(), "<eos>"]
+    for i, word in enumerate(read):
+        j = short.index(word) if word in short else None
+        name = f"long {i}" if j is None or word in read[:i] else j
+        yield name, COLOURS[(i + 2 * (i // 5) + 1) % 5 if j is None else j]  # no two alike meet
 
 
 def _many(scene, words):
     """Write the long sentence, each word on a card in the colour of its layers."""
-    for i, word in enumerate(words):
-        x, y = _place(i)
-        (ink, tint), how = _dye(i, word), {"when": (0.3, 0.5)}
-        now = i == FOLLOWED
-        scene.rect(f"card of {i}", x - 44, y - 12, 88, 24, ink, tint=0.3 * tint + 0.7 * now, **how)
-        fill = "paper" if now else "ink"
-        scene.text(f"of many {i}", x, y + 6, word, fill, bold=now, room=84, **how)
+    for i, (word, (name, ink)) in enumerate(zip(words, _named(words), strict=True)):
+        x, y = 48 + 96 * (i % 5), 38 + 26 * (i // 5)
+        scene.rect(f"card {name}", x - 44, y - 11, 88, 22, ink, ink, 0.25, when=(0.55, 0.9))
+        scene.text(f"word {name}", x, y + 6, word, room=84,
+                   when=(0.55, 0.9) if name == f"long {i}" else (0.1, 0.5))  # fmt: skip
 
 
-def _place(i):
-    return 48 + 96 * (i % 5), 38 + 27 * (i // 5)
-
-
-def _dye(i, word):
-    """Return colour and tint of a word of the long sentence: those of the short one keep theirs."""
-    short = [*FRENCH.split(), "<eos>"]
-    if i == FOLLOWED:
-        return "ink", 1
-    return (COLOURS[short.index(word)], 1) if word in short else (COLOURS[i % 5], 0.35)
-
-
-def _last(scene, read, back, on, left, top=178, said="way", pour=False):
-    """Draw both readers' last states; `said` names what is written there: way, share, each."""
-    many, foot = len(read) > 6, top + HIGH + 26
-    i, ink = (FOLLOWED, "ink") if many else (0, COLOURS[0])
-    for reader, state, x in (("forth", on[-1], left), ("back", back[0], left + APART)):
-        name, middle = ("long " if many else "whole " * pour) + reader, x + WIDE / 2
-        how = {"when": (0, 0.3)}  # like the jar
-        _jar(scene, name, read, state, x, top, moves=(0, 0.3), pour=pour)
-        if "way" in said:
-            scene.text(f"{name} way", middle, top - 10, WAYS[reader], "muted", room=110, **how)
-        if "share" in said:
-            words = f"{read[i]} {state[i]:.0%}"
-            scene.text(f"{name} share", middle, foot, words, ink, bold=True, **how)
-    if "each" in said:
-        words = f"{len(read)} tokens: {_range(back, on)}"
-        scene.text(f"{name} each", left + 93, foot + 28, words, "ink", room=190, **how)
-
-
-def _looks(scene, read):
-    """Draw the decoder with attention, which looks at the states at all tokens to write bag."""
-    _, written, weights = _trained(LONG)
-    for i, weight in enumerate(weights[written.index("bag")]):
-        (x, y), (ink, tint), seen = _place(i), _dye(i, read[i]), i == FOLLOWED
-        left, top = 8 + 37 * (i % 5), 164 + 24 * (i // 5)  # side by side as the words are
-        scene.rect(f"state {i}", left, top, 28, 18, ink, ink, 0.3 * tint + 0.7 * seen,
-                   start={"x": x - 14, "y": y - 9}, when=(0.1, 0.35))  # fmt: skip
-        scene.line(f"look {i}", [(93, 302), (left + 14, top + 18)], "ink" if seen else "muted",
-                   1 + 7 * weight, opacity=0.4 + 0.6 * weight, when=(0.35, 0.55),
-                   start={"points": [93, 302, 93, 302]})  # fmt: skip
-        if seen:
-            words = f"{weight:.2f}"
-            scene.text("weight", 60, 290, words, anchor="end", bold=True, when=(0.5, 0.6))
-    scene.text("states", 8, 156, f"{len(read)} states", "muted", anchor="start", when=(0.3, 0.4))
-    scene.card("looks", 93, 318, "decoder", "ink", 130, True, 32, when=(0.1, 0.3))
-    scene.card("writes bag", 93, 392, "bag", "ink", 74, when=(0.6, 0.8), start=(93, 318))
-    scene.arrow("to bag", 93, 336, 93, 372, when=(0.6, 0.8))
-
-
-def _translated(scene, attention):
-    """Write what is expected, which attention gets right, and the translation from one vector."""
-    for j, (of, said) in enumerate(TOLD.items()):
-        y = 170 + 132 * j
-        head = "with attention, as expected" if attention and not j else of
-        scene.text(f"head {j}", 214, y, head, "muted", anchor="start", when=(0.35, 0.5))
-        right = TOLD["expected"].split("/")
+def _translated(scene, written):
+    """Write what is expected, and when it's `written`, what comes out of the context vector."""
+    right = TOLD["expected"].split("/")
+    for j, (head, said) in enumerate(TOLD.items()):
+        y = 176 + 136 * j
+        scene.text(f"head {j}", 222, y, head, "muted", anchor="start", bold=True, when=(0.3, 0.5))
         for i, line in enumerate(said.split("/")):
-            when = (0.5 + 0.1 * i, 0.6 + 0.1 * i) if j else (0.35, 0.5)
-            if line != right[i]:
-                scene.rect(f"bad {i}", 208, y + 8 + 24 * i, 266, 22, "bad", "bad", 0.15, when=when)
-            scene.text(f"line {i} {j}", 214, y + 24 + 24 * i, line, anchor="start", room=256,
-                       when=when)  # fmt: skip
+            begin = 0.15 * (i + 2 - j)
+            if j:
+                ink = "bad" if written and line != right[i] else "rule"
+                scene.rect(f"room {i}", 222, y + 8 + 26 * i, 256, 23, ink, ink, 0.15, when=(0.7, 1))
+            if written or not j:
+                scene.text(f"line {i} {j}", 228, y + 25 + 26 * i, line, anchor="start", room=246,
+                           when=(begin, begin + 0.25))  # fmt: skip
 
 
-def _jar(scene, name, read, state, x, y, new=None, moves=(0, 0.75), pour=False):
-    """Draw the state of a reader, which may have read a `new` word; all may `pour` into it."""
-    many = len(read) > 6
-    for i, *box in _stacked(state, x, y, forward="forth" in name):
-        how = word = {"when": moves}
-        if i == new:  # its card has been there, from which it comes
-            falls = how if "back" in name else {"when": (0.4, 1)}
-            how = {**falls, "start": {"y": READ_AT - 17, "height": 34}}
-            word = {**falls, "start": {"y": READ_AT + 6}}
-        elif new is not None:  # out of the state before, which stays where it is
-            how, word = ({**how, "start": {"x": x + dx}} for dx in (79, 79 + WIDE / 2))
-        elif pour:  # from the words, one after the other
-            (across, down), begin = (_place(i), 0.5) if many else ((PLACES[i], READ_AT), 0)
-            start = {"x": across - 35, "y": down - 12, "height": 24, "opacity": 0.5}
-            how = {"when": (begin + 0.012 * i, begin + 0.25 + 0.012 * i), "start": start}
-        ink, tint = _dye(i, read[i]) if many else (COLOURS[i], 1)
-        scene.rect(f"{name} {i}", *box, ink, tint=tint, **LAYER, **how)
-        if box[3] > 18 and not (many or pour):
-            scene.text(f"{name} word {i}", x + WIDE / 2, box[1] + box[3] / 2 + 6, read[i], "paper",
-                       bold=True, room=WIDE - 6, **word)  # fmt: skip
-    scene.rect(f"{name} jar", x - 3, y - 3, WIDE + 6, HIGH + 6, "none", "ink", when=moves)
+def _chart(scene, arriving, read, back, on, attention):
+    """Draw per length how many nouns arrive, out of one vector and with `attention`."""
+    axes = {"when": (0.2, 0.4)}
+    scene.text("y axis", 6, 20, "nouns that arrive, %", "muted", anchor="start", **axes)
+    scene.text("x axis", 257, 440, "words in the French sentence", "muted", **axes)
+    for share in (0, 50, 100):
+        y = 380 - 2.84 * share
+        scene.line(f"grid {share}", [(52, y), (474, y)], "rule", **axes)
+        scene.text(f"tick {share}", 44, y + 6, share, "muted", anchor="end", **axes)
+    for i, (shortest, longest) in enumerate(GROUPS):
+        words = f"{shortest}–{longest}"
+        scene.text(f"length {i}", 92 + 66 * i, 408, words, "muted", room=62, **axes)
+    for reader, state in _lasts(back, on).items():
+        x = 140 + 0.6 * LAST_AT[reader]
+        _jar(scene, reader, read, state, x, 266, when=(0.2, 0.45), size=0.6)
+    for i, (_, ink) in enumerate(_named(read) if attention else ()):
+        scene.rect(f"state {i}", 104 + 11 * i, 42, 8, 20, ink, start={"x": 104}, when=(0, 0.4),
+                   **LAYER)  # fmt: skip
+    for model, (name, ink, *where, below) in list(MODELS.items())[: 1 + attention]:
+        scene.text(model, *where, name, ink, anchor="start", bold=True, when=(0.35, 0.45))
+        before = ()
+        for i, share in enumerate(arriving[model]):
+            x, y, how = 92 + 66 * i, 380 - 284 * share, {"when": (0.4 + 0.1 * i, 0.5 + 0.1 * i)}
+            if before:
+                start = {"points": [*before, *before]}
+                scene.line(f"{model} {i}", [before, (x, y)], ink, 3, start=start, **how)
+            scene.rect(f"{model} point {i}", x - 5, y - 5, 10, 10, ink, **how)
+            words = f"{100 * share:.0f}"
+            scene.text(f"{model} share {i}", x, y + below, words, ink, bold=True, **how)
+            before = x, y
 
 
-def _stacked(shares, x, y, forward=True):
+def _jar(scene, reader, read, state, x, y, ways=None, when=(0, 0.75), size=1.0):
+    """Draw a reader's state; some layers have `ways` of their own, the others go `when` it goes."""
+    named, edge = list(_named(read)), 3 * size
+    for i, *box in _stacked(state, x, y, reader, size):
+        (name, ink), way = named[i], (ways or {}).get(i, {"when": when})
+        scene.rect(f"{reader} {name}", *box, ink, **LAYER, **way)
+        if len(read) == len(PLACES):
+            start, word = way.get("start", {}), way
+            if "x" in start:  # it falls with its layer
+                word = {**way, "start": {"x": start["x"] + WIDE / 2, "y": READ_AT + 6}}
+            elif start.get("height", 1) < 1:  # it waits until its layer is high enough
+                word = {"when": (when[1] - 0.02, when[1]), "start": {"opacity": 0}}
+            scene.text(f"{reader} word {i}", x + WIDE / 2, box[1] + box[3] / 2 + 6, read[i],
+                       "paper", bold=True, room=WIDE - 6, **word)  # fmt: skip
+    scene.rect(f"{reader.split()[-1]} jar", x - edge, y - edge, WIDE * size + 2 * edge,
+               HIGH * size + 2 * edge, "none", "ink", when=when)  # fmt: skip
+
+
+def _stacked(shares, x, y, reader, size=1.0):
     """Return number and box of each layer in a jar, the word that was read first at the bottom."""
-    tops = [sum(shares[i + 1 :] if forward else shares[:i]) for i in range(len(shares))]
-    layers = enumerate(zip(tops, shares, strict=True))
-    return [(i, x, y + HIGH * top, WIDE, HIGH * part) for i, (top, part) in layers if part > 1e-4]
+    on, high = "forwards" in reader, HIGH * size
+    tops = [sum(shares[i + 1 :] if on else shares[:i]) for i in range(len(shares))]
+    layers = [one for one in zip(range(len(tops)), tops, shares, strict=True) if one[2] > 1e-4]
+    return [(i, x, y + high * top, WIDE * size, high * part) for i, top, part in layers]
 
 
 # ---- lesson 02: the decoder looks back -----------------------------------------------------------

@@ -227,7 +227,8 @@ notebook.picture("hidden_state_travelling")
 RNNStepper(gru.model, gru.source, gru.target, "le petit chat voit un chien noir .", kept=32)
 
 # %% [markdown] predict="where_half_goes_wrong"
-# How long can a sentence get before its translation suffers?
+# The film counted nouns. Now let's count whole sentences. How long can one get before its translation contains a
+# mistake?
 
 # %%
 written = gru.translate([pair.source for pair in test])
