@@ -7,7 +7,7 @@ from helpers.pretrained.translator import load_translator
 from helpers.text.tokenization import BOS, EOS
 from helpers.transformer.decoding import greedy
 from helpers.widgets.svg import number
-from images.stage import REST, TEXT, Scene, as_vector, film
+from images.stage import REST, TEXT, Scene, film
 
 # ---- lesson 04: every query meets every key ------------------------------------------------------
 
@@ -16,24 +16,24 @@ X = torch.tensor([[1.0, 0, 1], [0, 2, 1], [1, 1, 0]])  # lesson 04's words and m
 W_Q = torch.tensor([[1.0, 0, 1], [0, 1, 0], [1, 0, 0]])
 W_K = torch.tensor([[0.0, 1, 1], [1, 0, 0], [0, 1, 0]])
 W_V = torch.tensor([[1.0, 0, 2], [0, 3, 0], [1, 0, 0]])
-ACROSS, DOWN = (128, 203, 278), (168, 234, 300)  # the middles of columns and rows
-CELL, TALL, BAR = 70, 60, 56  # how high a column of weight 1 would be, in its cell
-ASK_AT, CONTEXT, TERMS, WORK = 44, 398, (90, 240, 390), 370  # where the others are
-ROWS = (36, 62, 88)  # of V
+ACROSS, DOWN = (120, 194, 268), (174, 236, 298)  # the middles of columns and rows
+CELL, TALL, BAR = 72, 56, 50  # how high a column of weight 1 would be, in its cell
+ASK_AT, CONTEXT, WORK, LINE = 42, (338, 394, 450), 352, 26  # where the others are
+ROWS = (51, 77, 103)  # of V, and of a key's entries
 SCALE, RAISE, DIVIDE = 4, 5, 6  # the moments of the softmax
-ENTRY = (172, 254, 336)  # and the terms of one entry
 OWN = ("value", "result", "second")  # each value has a colour
 
 
 def self_attention_filling():
-    """A film: a map of attention over “the cat sleeps”. Each word has a query at the left, a key
-    above and a value at the right. The query of “the” walks over the three keys, and at each their
-    dot product stays behind as a score: 1, 4 and 3. Divided by √3 they are 0.58, 2.31 and 1.73; e
-    to their power, divided by the sum, gives the weights 0.102, 0.575 and 0.323; without √3 they
-    would be 0.035, 0.705 and 0.259. Each weight times its value sums to the context of “the”,
-    (1.10, 4.42, 0.85). Then all queries walk at once. The scores of all three rows become weights,
-    and each row mixes the same values, in shares of its own. In the end, frames show Q, K
-    transposed, V and the softmax.
+    """A film: a map of attention over “the cat sleeps”. Each word has a query, a row at the left, a
+    key, a column above, and a value at the right. The query of “the” goes to the three keys. Beside
+    each its entries stand in pairs with the key's. Their products fall down, and their sum goes
+    into the map as a score: 1, 4 and 3. Divided by √3 they are 0.58, 2.31 and 1.73; e to their
+    power, divided by the sum, gives the weights 0.102, 0.575 and 0.323; without √3 they would be
+    0.035, 0.705 and 0.259. Each weight is multiplied by its value, and the three products are added
+    up: the context of “the”, 1.10, 4.42 and 0.85. Then all queries walk at once. The scores of all
+    three rows become weights, and each row mixes the same values, in shares of its own. In the end,
+    frames show Q, K transposed, V and the softmax.
     """
     query, key, value = X @ W_Q, X @ W_K, X @ W_V
     scores = query @ key.T
@@ -41,16 +41,17 @@ def self_attention_filling():
     best = WORDS[weights[0].argmax()]
     told = [
         "How can each word look at all words, itself included? It has a query, a key and a value.",
-        "The query of “the” meets the first key. Their dot product is a score.",
-        "The next key scores higher: a better match.",
-        "With the last key, the row is full.",
-        "A query has 3 entries, and sums of 3 products spread √3 times as wide as 1 product. So "
-        "divide by √3.",
+        "The query of “the”, a row, meets the first key, a column. Their entries are multiplied in "
+        "pairs. The sum is the score.",
+        f"With the key of “{WORDS[1]}”, the pairs sum to {scores[0][1]:.0f}: a better match.",
+        f"With the last key, the sum is {scores[0][2]:.0f}, and the row of “the” is full.",
+        "This score sums 3 products. Such sums spread √3 times as wide as 1 product. So divide "
+        "by √3.",
         "Then raise e to the power of each result.",
         "Divided by their sum, these are weights that sum to 1: a softmax.",
         f"Without √3, “{best}” would get even more.",
-        "Weights say how much of a value is taken, so each value is multiplied by its weight.",
-        f"Their sum is the context of “the”, mostly the value of “{best}”.",
+        "A weight says how much of a value is taken, so each value is multiplied by its weight.",
+        f"Added up, these are the context of “the”, mostly the value of “{best}”.",
         "Once more, for all rows at once: Q Kᵀ gives the scores. Which weights will “sleeps” get "
         "for 3, 3, 3?",
         "Each row has its own softmax, so equal scores get equal weights. But for rounding, every "
@@ -59,161 +60,187 @@ def self_attention_filling():
         "With one formula, every word looks at every word, in one step.",
     ]
     made = query.tolist(), key.tolist(), scores.tolist(), weights.tolist(), value.tolist()
-    return film([_filling(*made, *moment) for moment in enumerate(told)], 434)
+    return film([_filling(*made, *moment) for moment in enumerate(told)], 450)
 
 
 def _filling(query, key, scores, weights, value, moment, caption):
     formula = moment == 13
-    move, stills = {0: 2, 9: 3, 10: 2.6, 12: 2.6}.get(moment, 1.6), (0, 2, 4, 5, 6, 9, 10, 13)
-    scene = Scene(caption, move, moment in stills, rest=2.5 if moment == 10 else REST)
+    move = {0: 2, 1: 4, 2: 3.4, 3: 3.4, 8: 2.6, 9: 3, 10: 2.6, 12: 2.6}.get(moment, 1.6)
+    stills = (0, 2, 4, 6, 9, 10, 13)
+    scene = Scene(caption, move, moment in stills, rest=6 if moment == 10 else REST)
     q, k, v = ("Q", "Kᵀ", "V") if formula else ("queries", "keys", "values")
-    scene.text("keys", ASK_AT, 46, k, "key", bold=True)
-    scene.text("queries", ASK_AT, 128, q, "query", bold=True)
-    scene.text("values", CONTEXT, 18, v, bold=True)
-    scene.text("contexts", CONTEXT, 128, "context", bold=True)
-    pale = {"opacity": 0.6 if 0 < moment <= DIVIDE else 1, "when": (0.4, 1)}
-    late = {"start": {}, "when": (0.8, 1)}
+    scene.text("keys", ASK_AT, ROWS[1] + 6, k, "key", bold=True)
+    scene.text("queries", ASK_AT, 138, q, "query", bold=True)
+    scene.text("values", CONTEXT[1], 22, v, bold=True)
+    scene.text("contexts", CONTEXT[1], 138, "context", bold=True)
+    met = min(moment, 3) - 1 if 1 <= moment <= SCALE else None
     for j, (x, word) in enumerate(zip(ACROSS, WORDS, strict=True)):
-        asks, y = (ASK_AT, DOWN[j] - 13), ROWS[j]
-        scene.card(f"key {j}", x, 40, word, "key", CELL, full=moment == j + 1, start=asks)
-        scene.text(f"offers {j}", x, 78, as_vector(key[j], 0), "key", room=CELL - 4, **late)
-        scene.card(f"value {j}", 360, y, word, OWN[j], 68, True, 22, start=asks, **pale)
-        scene.text(f"vector {j}", 436, y + 6, as_vector(value[j], 0), OWN[j], room=76, **late)
+        falls, slides = {"when": (0.1 * j, 0.1 * j + 0.4)}, {"when": (0.5 + 0.1 * j, 0.8 + 0.1 * j)}
+        scene.text(f"offers {j}", x, 26, word, "key", bold=True, room=74, start={"y": -94}, **falls)
+        frame = x - 34, 36, 68, 82, "key", "key", (j == met) / 4
+        scene.rect(f"key {j}", *frame, start={"y": -84}, **falls)
+        scene.card(f"value {j}", 348, ROWS[j], word, OWN[j], 74, moment > DIVIDE + 1, 22,
+                   start=(518, ROWS[j]), **slides)  # fmt: skip
+        for n, y in enumerate(ROWS):
+            at, come = x + 17 * (j == met), {"when": (0, 0.2)} if moment else falls  # aside
+            entry = number(key[j][n], 0)
+            scene.text(f"key {j} {n}", at, y + 6, entry, "key", start={"y": y - 114}, **come)
+        scene.text(f"vector {j}", 430, ROWS[j] + 6, _spaced(value[j]), OWN[j], start={"x": 600},
+                   **slides)  # fmt: skip
+    if moment:  # what stands within Q and Kᵀ
+        words = {SCALE: "scores / √3", RAISE: "e to that power"}.get(moment, "weights")
+        words = "scores" if moment in (1, 2, 3, 10) else words
+        scene.text("weights", ACROSS[1], 138, words, bold=True, room=200)
     for i in range(3):
         _row(scene, i, query[i], scores[i], weights[i], value, moment)
-        if moment == 10 or (not i and moment in (1, 2, 3)):  # it walks over the keys
-            x = ACROSS[min(moment, 3) - 1]
-            scene.card(f"walker {i}", x, DOWN[i] - 13, WORDS[i], "query", CELL - 4, True, 28,
-                       start=(ASK_AT, DOWN[i] - 13))  # fmt: skip
-    if 1 <= moment <= SCALE:
-        _product(scene, query[0], key[min(moment, 3) - 1], scores[0][min(moment, 3) - 1], moment)
-    if SCALE <= moment <= DIVIDE:
+    if met is not None:
+        _pairs(scene, query[0], key[met], met, moment)
+    if SCALE <= moment <= DIVIDE + 1:
         _softmax(scene, scores[0], moment)
-    if moment == DIVIDE + 1:  # the weights that the scores would get if nothing divided them
-        scene.text("without", 4, WORK, "without", "muted", anchor="start", room=88)
-        for j, share in enumerate(torch.tensor(scores[0]).softmax(-1).tolist()):
-            scene.text(f"without {j}", ACROSS[j], WORK, number(share, 3), bold=True, room=70)
     if moment in (8, 9):
         _sum(scene, value, weights[0], moment == 9)
-    if moment:  # what stands within Q and Kᵀ
-        steps = "scores / √3", "e to that power"
-        words = "scores" if moment in (1, 2, 3, 10) else [*steps, "weights"][min(moment - SCALE, 2)]
-        scene.text("weights", 203, 128, words, bold=True, room=220)
     if moment in (10, 11):
-        scene.rect("asked", 90, DOWN[2] - 32, 226, 64, "none", "query")
+        scene.rect("asked", 2, DOWN[2] - 30, 304, 60, "none", "query", line=4, when=(0, 0.1))
+    if moment == 10:
+        words = f"weights of “{WORDS[2]}”: ?  ?  ?"
+        scene.text("question", 240, WORK + 4, words, "query", 20, bold=True, when=(0.9, 1))
     if moment > 9:
-        words = ("Q Kᵀ", "softmax(Q Kᵀ / √3)", "softmax(Q Kᵀ / √3) V")[min(moment, 12) - 10]
-        words = "context = " * (moment > 11) + words
-        scene.text("formula", 240, WORK + 24, words, size=26, bold=True, when=(0.5, 0.8))
+        words = {10: "Q Kᵀ", 11: "softmax(Q Kᵀ / √3)"}.get(moment, "context = softmax(Q Kᵀ / √3) V")
+        scene.text("formula", 240, WORK + 54, words, size=26, bold=True, when=(0.5, 0.8))
     if formula:  # which part of the picture is which of the formula
-        boxes = {"Q": (5, 136, 78, 198, "query"), "K": (89, 17, 228, 72, "key"),
-                 "V": (321, 22, 157, 80, "ink"), "softmax": (90, 136, 226, 198, "ink"),
-                 "made": (317, 136, 162, 198, "ink")}  # fmt: skip
+        boxes = {"Q": (2, 143, 80, 186, "query"), "K": (83, 4, 222, 116, "key"),
+                 "V": (308, 34, 171, 81, "ink"), "softmax": (83, 143, 222, 186, "ink"),
+                 "made": (307, 143, 172, 186, "ink")}  # fmt: skip
         for name, (*box, colour) in boxes.items():
             scene.rect(name, *box, "none", colour)
     return scene
 
 
+def _spaced(entries):
+    """Write whole numbers beside each other, as in a matrix."""
+    return "\u2002".join(number(one, 0) for one in entries)  # spaces as wide as half a letter
+
+
 def _worked(scores):
-    """Write a softmax's steps: scores divided by √3, e to their power, and the weights."""
-    scaled = torch.tensor(scores) / 3**0.5
-    steps = (scaled, 2), (scaled.exp(), 2), (scaled.softmax(-1), 3)
+    """Write scores divided by √3, e to their power, the weights, and those without √3."""
+    raw = torch.tensor(scores)
+    scaled = raw / 3**0.5
+    steps = (scaled, 2), (scaled.exp(), 2), (scaled.softmax(-1), 3), (raw.softmax(-1), 3)
     return [[number(one, n) for one in step] for step, n in steps]
 
 
 def _softmax(scene, scores, moment):
-    """Work out below what then stands in the cells."""
+    """Work out below what then stands in the cells, and in the end what would without √3."""
     powers, when = _worked(scores)[1], (0.4, 0.7)
     whole = number(sum(map(float, powers)))
-    does = ("score/√3", "e to that", "power/sum")[moment - SCALE]
-    scene.text("does", 4, WORK - 6, does, "muted", anchor="start", room=90, when=when)
+    does = ("÷ √3", "powers", "÷ sum", "no √3:")[moment - SCALE]
+    scene.text(
+        "does",
+        4,
+        WORK + (56 if moment > DIVIDE else 14),
+        does,
+        "muted",
+        anchor="start",
+        room=76,
+        when=when,
+    )
     for j, x in enumerate(ACROSS):  # each below its cell
         given = _worked(scores)[moment - SCALE][j]
         if moment < DIVIDE:  # the quotient becomes an exponent: its digits would be rounded
-            place = (x, WORK - 6) if moment == SCALE else (x + 10, WORK - 19)
+            place = (x, WORK + 14) if moment == SCALE else (x + 11, WORK + 2)
             size = 20 if moment == SCALE else TEXT
-            scene.text(f"power {j}", *place, f"{scores[j]:.0f}/√3", size=size, room=46, when=when)
+            scene.text(f"power {j}", *place, f"{scores[j]:.0f}/√3", size=size, room=52, when=when)
         if moment == RAISE:
-            scene.text(f"base {j}", x - 22, WORK - 6, "e", size=30, when=(0.6, 0.8))
+            scene.text(f"base {j}", x - 24, WORK + 16, "e", size=30, when=(0.6, 0.8))
         if moment == DIVIDE:
-            for name, y, words in ("work", WORK - 18, powers[j]), ("by", WORK + 4, whole):
-                scene.text(f"{name} {j}", x, y, words, room=70, when=when)
-            scene.line(f"bar {j}", [(x - 25, WORK - 12), (x + 25, WORK - 12)], "ink", when=when)
-        scene.text(f"gives {j}", x, WORK + 28, given, size=20, bold=True, room=70, when=(0.5, 0.8))
+            for name, y, words in ("work", WORK, powers[j]), ("by", WORK + 27, whole):
+                scene.text(f"{name} {j}", x, y, words, room=66, when=when)
+            scene.line(f"bar {j}", [(x - 28, WORK + 6), (x + 28, WORK + 6)], "ink", when=when)
+        scene.text(f"gives {j}", x, WORK + 56, given, size=20, bold=True, room=70, when=(0.5, 0.8))
     if moment == DIVIDE:
-        scene.text("whole", 203, WORK + 58, f"{' + '.join(powers)} = {whole}", "muted", when=when)
+        scene.text("whole", 194, WORK + 88, f"{' + '.join(powers)} = {whole}", "muted", when=when)
 
 
 def _sum(scene, values, weights, added):
-    """Work out the first context: weights from their cells, times the rows of V."""
-    for j, x in enumerate(TERMS):
-        scene.text(f"taken {j}", x + 28, WORK - 8, as_vector(values[j], 0), OWN[j], room=70)
-        scene.text(f"times {j}", x - 9, WORK - 8, f"{weights[j]:.3f}·", anchor="end", room=53)
-        scene.text(f"plus {j}", x - 76, WORK - 8, "+" if j else "", room=13)
-        if added:  # the second entry, as an example
-            term = f"{weights[j]:.3f}·{values[j][1]:.0f}"
-            scene.text(f"term {j}", ENTRY[j], WORK + 56, term, OWN[j], room=64)
-            scene.text(f"and {j}", ENTRY[j] + 41, WORK + 56, "+" if j < 2 else "=", room=13)
+    """Work out the first context: weights from their cells, times the rows of V, and their sum."""
+    terms = torch.tensor(weights)[:, None] * torch.tensor(values)
+    for j, x in enumerate(ACROSS):
+        y, turn = WORK + LINE * j, {"when": (0.12 * j, 0.12 * j + 0.4)}
+        scene.text(f"taken {j}", 110, y, f"{weights[j]:.3f} ·", room=100, **turn,
+                   start={"x": x, "y": DOWN[0] - 8})  # fmt: skip
+        scene.text(f"times {j}", 204, y, _spaced(values[j]), OWN[j], **turn,
+                   start={"x": 430, "y": ROWS[j] + 6})  # fmt: skip
+        for n, at in enumerate(CONTEXT):
+            scene.text(f"term {j} {n}", at, y, number(terms[j][n], 2), OWN[j], when=(0.7, 1))
+        scene.text(f"is {j}", 286, y, "=", when=(0.7, 1))
     if added:
-        second = number(sum(a * row[1] for a, row in zip(weights, values, strict=True)), 2)
-        scene.text("entry", ENTRY[2] + 78, WORK + 56, second, bold=True)
-        scene.text("which", 6, WORK + 56, "its 2nd entry:", "muted", anchor="start", room=124)
-        scene.text("sum", 240, WORK + 24, f"= {_mixed(weights, values)}", bold=True, when=(0, 0.3))
-
-
-def _mixed(weights, values):
-    return as_vector((torch.tensor(weights) @ torch.tensor(values)).tolist(), 2)
+        y = WORK + 3 * LINE + 6
+        scene.line("rule", [(CONTEXT[0] - 26, y - 22), (CONTEXT[2] + 26, y - 22)], "ink")
+        scene.text("adds", 266, y, "sum", "muted")
+        for n, at in enumerate(CONTEXT):
+            entry = number(sum(terms[:, n]), 2)
+            scene.text(f"sum {n}", at, y, entry, bold=True, when=(0, 0.3))
 
 
 def _row(scene, i, query, scores, weights, values, moment):
     """Draw a row: its cells, their scores or weights, the shares of the values and their sum."""
     alone = not i and moment < 10  # the first row; then all go at once, and it once more
     begun, weighed, mixed = (1, DIVIDE, 9) if alone else (10, 11, 12)
-    y, seen = DOWN[i], 1.0 if moment >= 10 or alone else 0.35
+    y, ink = DOWN[i], "query" if moment >= 10 or moment == 0 or alone else "muted"
     step = moment - SCALE + 1 if alone else 3 * (moment >= weighed)
     said = [[number(score, 0) for score in scores], *_worked(scores)][min(max(step, 0), 3)]
-    scene.card(f"query {i}", ASK_AT, y - 13, WORDS[i], "query", CELL, opacity=seen)
-    scene.text(f"asks {i}", ASK_AT, y + 25, as_vector(query, 0), "query", room=CELL, opacity=seen)
+    asks = alone and 1 <= moment <= SCALE
+    scene.card(f"query {i}", ASK_AT, y - 13, WORDS[i], ink, 76, asks, 28, when=(0, 0.2))
+    scene.text(f"asks {i}", ASK_AT, y + 22, _spaced(query), ink)
     for j, (x, weight) in enumerate(zip(ACROSS, weights, strict=True)):
         low, thick, known = y + TALL / 2 - 2, BAR * weight, moment - begun >= (j if alone else 0)
         bar = x - CELL / 2 + 2, low - thick, CELL - 4, thick
-        scene.rect(f"cell {i} {j}", x - CELL / 2, y - TALL / 2, CELL, TALL, "none", "edge",
-                   opacity=seen)  # fmt: skip
+        scene.rect(f"cell {i} {j}", x - CELL / 2, y - TALL / 2, CELL, TALL, "none", "edge")
         if moment >= weighed:
             scene.rect(f"share {i} {j}", *bar, OWN[j], tint=0.4, start={"y": low, "height": 0})
         if known:
-            there = moment < weighed and j == (moment - begun if alone else 2)  # below the query
-            when = (0.4, 1) if alone or moment != begun else (0.42 + 0.14 * j, 0.57 + 0.14 * j)
-            at = y - 9 if moment >= weighed else y + (22 if there else 7)  # above the bar
-            scene.text(f"in {i} {j}", x, at, said[j], size=18, bold=True, room=CELL - 8, when=when)
-        if alone and moment == 8:  # a value goes into its cell
-            come = {"x": 326, "y": ROWS[j] - 11, "width": 68, "height": 22}
-            scene.rect(f"part {j}", *bar, OWN[j], start=come, when=(0.15 * j, 0.15 * j + 0.6))
+            come = {"x": 436, "y": WORK + 30} if moment < SCALE else {}  # from the sum below
+            when = (0.85, 1) if alone else (0.5 + 0.16 * j, 0.6 + 0.16 * j)
+            at = y - 8 if moment >= weighed else y + 7  # above the bar
+            name = "score" if moment == 10 else "in"
+            scene.text(f"{name} {i} {j}", x, at, said[j], size=18, bold=True, room=CELL - 2,
+                       when=when if moment < SCALE or moment == begun else (0.4, 1),
+                       start=come)  # fmt: skip
         if moment >= mixed:  # and as large a share of the context
-            before = CONTEXT - 70 + 140 * sum(weights[:j])
+            before = CONTEXT[1] - 82 + 164 * sum(weights[:j])
             come = dict(zip(("x", "y", "width", "height"), bar, strict=True))
-            scene.rect(f"mix {i} {j}", before, y + 6, 140 * weight, 16, OWN[j], round=0,
+            scene.rect(f"mix {i} {j}", before, y + 6, 164 * weight, 16, OWN[j], round=0,
                        start=come, when=(0.1 * j, 0.1 * j + 0.5))  # fmt: skip
-    scene.rect(f"mixture {i}", CONTEXT - 79, y - TALL / 2, 158, TALL, "none", "edge", opacity=seen)
+    scene.rect(f"mixture {i}", CONTEXT[1] - 85, y - TALL / 2, 170, TALL, "none", "edge")
     if moment >= mixed:
-        scene.text(f"context {i}", CONTEXT, y - 8, _mixed(weights, values), room=144, when=(0.5, 1))
+        mixed = (torch.tensor(weights) @ torch.tensor(values)).tolist()
+        for n, (x, entry) in enumerate(zip(CONTEXT, mixed, strict=True)):
+            scene.text(f"context {i} {n}", x, y - 8, number(entry, 2), when=(0.6, 0.9))
+    if moment == 10:  # the query walks over the keys, and leaves the scores behind
+        scene.card(f"walker {i}", ACROSS[2], y, WORDS[i], "query", CELL - 4, True, 28, opacity=0,
+                   start=(ASK_AT, y - 13), when=(0.2, 0.85))  # fmt: skip
 
 
-def _product(scene, query, key, score, moment):
-    """Write the dot product of the query and the key that it meets; then frame its products."""
-    y = WORK + (30 if moment < SCALE else 55)
-    for j, (x, q, k) in enumerate(zip(ACROSS, query, key, strict=True)):
-        scene.text(f"product {j}", x, y, f"{q:.0f}·{k:.0f}", size=20, room=46)
-        scene.text(f"then {j}", x + 37, y, "=" if j == 2 else "+", size=20)
+def _pairs(scene, query, key, met, moment):
+    """Put the query beside the key that it meets; then write the products below, and their sum."""
+    x = ACROSS[met]
+    for n, (q, k) in enumerate(zip(query, key, strict=True)):
+        y, at = ROWS[n], 188 + 80 * n
+        scene.card(f"ask {n}", x - 17, y, number(q, 0), "query", 26, True, 22, bold=False,
+                   start=(ASK_AT + 26 * (n - 1), DOWN[0] + 16), when=(0.05, 0.35))  # fmt: skip
+        scene.text(f"dot {n}", x + 3, y + 6, "·", bold=True, when=(0.2, 0.4))
         if moment == SCALE:
-            scene.rect(f"one of 3 {j}", x - 24, y - 21, 48, 28, "none", "ink", when=(0.5, 0.7))
-    scene.text("product", ACROSS[2] + 64, y, f"{score:.0f}", size=20)
-    if moment == SCALE:
-        scene.text("count", 366, y, "3 products", "muted", anchor="start", room=110)
-        return
-    scene.text("mine", 128, WORK - 4, as_vector(query, 0), "query", 20, bold=True)
-    scene.text("dot", 203, WORK - 4, "·", "ink", 22, bold=True)
-    scene.text("other", 278, WORK - 4, as_vector(key, 0), "key", 20, bold=True)
+            scene.rect(f"one of 3 {n}", x - 31, y - 13, 62, 26, "none", "ink", when=(0, 0.3))
+            continue
+        scene.card(f"product {met} {n}", at, WORK - 6, f"{q:.0f}·{k:.0f}", "muted", 50, height=26,
+                   bold=False, start=(x, y), when=(0.45, 0.7))  # fmt: skip
+        scene.text(f"makes {met} {n}", at, WORK + 30, f"{q * k:.0f}", size=20, when=(0.7, 0.8))
+        for y in (WORK, WORK + 30) if n else ():
+            scene.text(f"plus {n} {y}", at - 40, y, "+", size=20)
+    if moment < SCALE:
+        scene.text("lines", 4, WORK, "products", "muted", anchor="start")
+        score = number(sum(q * k for q, k in zip(query, key, strict=True)), 0)
+        scene.text(f"sum {met}", 428, WORK + 30, f"= {score}", size=20, bold=True, when=(0.7, 0.8))
 
 
 # ---- lesson 08: training beside writing ----------------------------------------------------------

@@ -143,44 +143,59 @@ def _shapes(name):
 
 
 def test_a_context_is_the_sum_of_the_values_with_the_weights_that_stand_there():
-    rows = _shapes("self_attention_filling")
+    rows, film = _shapes("self_attention_filling"), show("self_attention_filling").data["scenes"]
     said = {name: shape.get("text") for name, shape in rows.items()}
-    values = torch.tensor([literal_eval(said[f"vector {j}"]) for j in range(3)]).float()
+
+    def shown(name, said=said):
+        return torch.tensor([float(said[f"{name} {n}"]) for n in range(3)])
+
+    near, values = {"rtol": 0, "atol": 0.0051}, [said[f"vector {j}"].split() for j in range(3)]
+    values = torch.tensor([list(map(float, row)) for row in values])
+    terms = torch.stack([shown(f"term {j}") for j in range(3)])
+    torch.testing.assert_close(shown("in 0")[:, None] * values, terms, **near)
+    torch.testing.assert_close(terms.sum(0), shown("sum"), **near)
     for i in range(3):
-        weights = torch.tensor([float(said[f"in {i} {j}"]) for j in range(3)])
-        context = torch.tensor(literal_eval(said[f"context {i}"]))
-        torch.testing.assert_close(weights @ values, context, rtol=0, atol=0.0051)
-    assert len({rows[f"vector {j}"]["x"] for j in range(3)}) == 1  # V's vectors are its rows
+        assert said[f"taken {i}"] == f"{said[f'in 0 {i}']} ·"
+        torch.testing.assert_close(shown(f"in {i}") @ values, shown(f"context {i}"), **near)
     assert rows["contexts"]["y"] - 22 > rows["V"]["y"] + rows["V"]["height"]  # clear on a phone
+    for met in range(3):  # the query, a row, meets a column: pairs, and then they are summed
+        shapes = film[met + 1]["shapes"]
+        for n, entry in enumerate(film[0]["shapes"]["asks 0"]["text"].split()):
+            ask, key = shapes[f"ask {n}.text"], shapes[f"key {met} {n}"]
+            assert (ask["text"], ask["y"]) == (entry, key["y"])
+            assert 0 < key["x"] - ask["x"] < 40
+            assert shapes[f"product {met} {n}.text"]["text"] == f"{entry}·{key['text']}"
+            assert int(shapes[f"makes {met} {n}"]["text"]) == int(entry) * int(key["text"])
+            assert shapes[f"product {met} {n}"]["when"][0] > shapes[f"ask {n}"].get("when", [0])[0]
+        score = shapes[f"sum {met}"]["text"].removeprefix("= ")
+        assert shown(f"makes {met}").sum() == float(score)
+        assert shapes[f"in 0 {met}"]["text"] == score
     scaled = torch.tensor([1.0, 4, 3]) / 3**0.5  # the softmax is worked out in three scenes
-    scenes = show("self_attention_filling").data["scenes"][4:]
+    scenes = film[4:]
     assert "weights" in scenes[-1]["shapes"]  # they stand within Q and Kᵀ, and aren't QKᵀ
     asks = scenes[6]  # about a row whose scores are there, and whose weights aren't
     assert "for 3, 3, 3?" in asks["caption"]
+    assert asks["shapes"]["asked"]["y"] < rows["query 2"]["y"] < rows["asked"]["y"] + 60  # marked
+    assert asks["seconds"] - asks["lead"] - asks["move"] >= 6  # to find the answer
     named = [scenes[i]["shapes"]["weights"]["text"] for i in (0, 1, 2, 6, 7)]  # what stands there
     assert named == ["scores / √3", "e to that power", "weights", "scores", "weights"]
-    assert [asks["shapes"][f"in 2 {j}"]["text"] for j in range(3)] == ["3", "3", "3"]
     for scene in [*scenes[3:6], *scenes[7:]]:  # a row that is finished stays so
-        for j in range(3):
-            assert scene["shapes"][f"in 0 {j}"]["text"] == said[f"in 0 {j}"]
-    assert [asks["shapes"][f"in 0 {j}"]["text"] for j in range(3)] == ["1", "4", "3"]  # but for QKᵀ
-    assert not {"share 0 0", "mix 0 0", "context 0"} & asks["shapes"].keys()
-    raw = torch.tensor([1.0, 4, 3]).softmax(0)
-    assert [said[f"without {j}"] for j in range(3)] == [f"{one:.3f}" for one in raw]
+        assert [scene["shapes"][f"in 0 {j}"]["text"] for j in range(3)] == [
+            said[f"in 0 {j}"] for j in range(3)
+        ]
+    assert [said[f"score 2 {j}"] for j in range(3)] == ["3", "3", "3"]
+    assert [said[f"score 0 {j}"] for j in range(3)] == ["1", "4", "3"]  # but for QKᵀ
+    assert not {"in 0 0", "share 0 0", "mix 0 0", "context 0 0"} & asks["shapes"].keys()
     assert [said[f"power {j}"] for j in range(3)] == ["1/√3", "4/√3", "3/√3"]  # not rounded
     assert rows["power 0"]["size"] < 0.6 * scenes[1]["shapes"]["base 0"]["size"]  # an exponent
     assert "work 0" not in scenes[1]["shapes"]  # what is worked out next has a size of its own
-    for scene, worked in zip(scenes[:3], (scaled, scaled.exp(), scaled.softmax(0)), strict=True):
-        shown = [scene["shapes"][f"gives {j}"]["text"].strip("= ") for j in range(3)]
-        assert shown == [f"{one:.{len(shown[0]) - 2}f}" for one in worked]
-        assert [scene["shapes"][f"in 0 {j}"]["text"] for j in range(3)] == shown
-        for j in range(3):  # each result stands below its cell
-            assert scene["shapes"][f"gives {j}"]["x"] == scene["shapes"][f"in 0 {j}"]["x"]
-    terms = [
-        map(float, said[f"term {j}"].split("·")) for j in range(3)
-    ]  # of one entry of a context
-    assert said["entry"] == f"{sum(a * b for a, b in terms):.2f}"
-    assert said["entry"] in said["context 0"]
+    steps = scaled, scaled.exp(), scaled.softmax(0), (scaled * 3**0.5).softmax(0)
+    for scene, worked in zip(scenes[:4], steps, strict=True):
+        for j, one in enumerate(worked):  # each result stands below its cell
+            below, cell = scene["shapes"][f"gives {j}"], scene["shapes"][f"in 0 {j}"]
+            assert below["text"] == f"{one:.{len(below['text'].partition('.')[2])}f}"
+            assert below["x"] == cell["x"]
+            assert (below["text"] == cell["text"]) == (scene is not scenes[3])  # without √3
 
 
 def test_in_the_plane_all_numbers_follow_from_the_words_and_matrices_that_it_shows():
