@@ -7,6 +7,7 @@ import torch
 
 from helpers.data.toy_reference import NAMES
 from helpers.pretrained import toy_models
+from helpers.pretrained.recurrent_trace import word_shares
 from helpers.text.tokenization import SPECIALS
 from helpers.widgets.bahdanau_stepper import BahdanauStepper
 from helpers.widgets.svg import number
@@ -78,24 +79,14 @@ def hidden_state_travelling():
 
 
 def _readers(french):
-    """Measure how much of both readers' states at each word depends on which word.
+    """Measure the `word_shares` of both readers: the one that goes back, and the one that goes on.
 
-    Returns two lists of rows that sum to 1, of the reader that goes back and the one that goes on.
+    Each is a list of rows that sum to 1.
     """
     toy = toy_models.load_toy("gru")
-    ids = torch.tensor([toy.source.encode(french, eos=True)])
-    words = torch.arange(len(SPECIALS), len(toy.source))
-    with torch.inference_mode():
-        states = toy.model.encode(ids)[0].unflatten(-1, (2, -1))  # (1, T, reader, D)
-        moved = []
-        for i, word in enumerate(ids[0]):
-            others = words[words != word]
-            exchanged = ids.repeat(len(others), 1)
-            exchanged[:, i] = others
-            other = toy.model.encode(exchanged)[0].unflatten(-1, (2, -1))
-            moved.append((other - states).norm(dim=-1).mean(0))  # (T, reader)
-    moved = torch.stack(moved, 1)  # (T, T, reader): state, word
-    return (moved / moved.sum(1, keepdim=True)).permute(2, 0, 1).flip(0).tolist()
+    words = list(range(len(SPECIALS), len(toy.source)))
+    ids = toy.source.encode(french, eos=True)
+    return word_shares(toy.model, ids, words).flip(0).tolist()
 
 
 def _arriving(model):

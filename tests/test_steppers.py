@@ -4,7 +4,7 @@ import re
 
 import pytest
 import torch
-from explorer_promises import check_that_every_change_shows, check_the_still_picture, send
+from explorer_promises import check_that_every_change_shows, check_the_still_picture
 
 from helpers.data.corpus import toy_corpus
 from helpers.data.toy_reference import follows_grammar, reference
@@ -15,7 +15,7 @@ from helpers.pretrained.toy_models import load_toy
 from helpers.text.tokenization import BOS, EOS, WordVocabulary
 from helpers.transformer import decoding
 from helpers.widgets.bahdanau_stepper import BahdanauStepper
-from helpers.widgets.rnn_stepper import MOST, RNNStepper
+from helpers.widgets.rnn_stepper import BEGUN, LAST, MOST, RNNStepper
 from helpers.widgets.svg import BAD
 
 PAIRS = toy_corpus(60, lengths=(4, 8))
@@ -144,7 +144,8 @@ def test_many_squeezed_at_once_are_what_each_is_alone():
     gru, encoded, sentence = load_toy("gru"), [], "le chat noir dort ."
     gru.model.encoder.register_forward_hook(lambda *_: encoded.append(1))
     w = RNNStepper(gru.model, gru.source, gru.target, sentence)
-    assert len(encoded) == 1
+    assert w.tell()[0] == "“chat” takes 60% of the state going down; “le” keeps 40%."
+    assert len(encoded) == 2  # and once for all words that a share is measured with
     ids, written = gru.source.encode(sentence, eos=True), [one["written"] for one in w.squeezed()]
     assert len({len(ids) for ids in written}) > 2
     together = greedy_traces(gru.model, ids, BOS, EOS, MOST, range(129))
@@ -161,8 +162,8 @@ def test_a_squeezed_context_keeps_its_largest_numbers_and_nothing_else():
     whole = w.numbers["last"]
     heights = {sheet.height for w.kept in (20, 5, 0) for sheet in w.draw()}
     assert len(heights) == 2  # the control stays where the hand is, however much is written
-    for kept in (0, 5):  # bars end where the dot has been: what lies beyond is to be found
-        assert f' width="{204 * (kept + 1) / 21:.1f}"' in rnn(kept=kept).draw()[1].to_svg()
+    for kept in (0, 5):
+        assert f'cx="{104 + 204 * kept / 20:.1f}"' in rnn(kept=kept).draw()[1].to_svg()
     w.step = n = len(w.numbers["source"]) + 1
     assert "two last states, 10 numbers each, form the context: 0 of 20" in w.tell()[0]
     words = len(w.numbers["target"])
@@ -192,41 +193,33 @@ def test_the_right_translation_decides_what_is_kept_even_with_all_numbers():
     w.kept = 1  # too few, whatever the model can do
     assert re.search(f'{BAD}" [^>]*>girl<', w.svg)
     w.controls["sentence"].value = "le garçon fatigué dort dans le jardin."
+    assert w.step == BEGUN
+    w.step = LAST
     assert w.tell()[1] == told.replace("girl", "tired")
     w.controls["sentence"].value = "Le chat noir dort."  # nothing to type before the stop
     assert (w.sentence, w.numbers["target"][-2:]) == ("Le chat noir dort .", [".", "<eos>"])
+    w.step = LAST
     right = w.numbers["right"]
-    for kept in reversed(range(129)):
-        w.kept = kept
+    said = f"Every word is in its place; the fewest that do it are {right.index(True)}."
+    for w.kept in reversed(range(129)):
         odd = w.numbers["target"][:-1] != w.numbers["whole"]
-        assert odd is not right[kept]
-        best = min(k for k in range(kept, 129) if right[k])
-        found = right.index(True) == best and kept < best  # only if a smaller one was tried
-        said = f"Your best: {best} numbers." if best < 128 else "Drag the dot:"
-        said = f"Found: {best} numbers keep every word; no fewer do." if found else said
-        assert w.tell()[1].startswith(said if kept else "Nothing gets through:")
-    w.kept = 128
-    assert "More can be worse: with" in w.tell()[1]
-    w.sentence = "elle dort ."
+        assert odd is not right[w.kept]
+        assert w.tell()[1].startswith(said) is not odd
+        again = re.search("worse: with ([0-9]+), “([a-z]+)” is lost again", w.tell()[1])
+        assert bool(again) == (not odd and not all(right[w.kept :]))
+        lost = again and w.traces(kept=range(129))[int(again[1])]["lost"]
+        assert not again or again[2] in [w.numbers["whole"][i] for i in lost]
+    assert "Nothing gets through:" in w.tell()[1]
+    w.take({"sentence": "elle dort .", "step": LAST})
     assert w.kept == 128  # a new sentence is first translated with all
-    w.reset()
-    w.sentence = "le chat noir dort ."
-    for kept in (20, 64):  # a drag that only passes 20 gives nothing away
-        send(w, set={"kept": kept}, moving=True, number=1)
-    assert w.tell()[1].startswith("Drag the dot: how few")
-    send(w, rest=True, number=2)
-    assert w.tell()[1].startswith("Your best: 64 numbers")
-    w.sentence = "elle dort ."
     assert "il, elle: these texts only say “it”" in w.svg
-    w.take({"sentence": "la femme voit le chat noir .", "kept": 128})
-    assert w.tell()[1].startswith("Even all 128 lose “black”. How few")
-    for w.kept, said in (53, "Your best: 53"), (128, "Fewer did better: with 53,"):
-        assert w.tell()[1].startswith(said)
-        assert ">best: 53<" in w.svg
+    w.take({"sentence": "la femme voit le chat noir .", "step": LAST})
+    assert w.tell()[1].startswith("Even all 128 lose “black”:")
+    w.kept = 53
+    assert w.tell()[1].startswith("Every word is in its place; the fewest that do it are")
     w.reset()
-    assert ">best: 53<" not in w.svg
     for sentence in "le chat dort", "chat .", "dort le chat .", "le chat dort dort .":
-        w.sentence = sentence
+        w.take({"sentence": sentence, "step": LAST})
         assert "doesn’t know sentences of this form" in w.tell()[1]
     assert all(follows_grammar(p.source) for p in toy_corpus(2000))
 

@@ -95,6 +95,35 @@ def greedy_traces(model, src_ids, bos_id, eos_id, most, kept=None, look=None):
         return list(_traces(model, src_ids, bos_id, eos_id, most, kept, look or {}))
 
 
+def word_shares(model, src_ids, words):
+    """Measure how much of both readers' states at each token depends on which token.
+
+    A token's share of a state is that of all its movements: how far the state moves, on average,
+    when the token is exchanged for each other one of the vocabulary.
+
+    Parameters
+    ----------
+    model : Seq2Seq
+    src_ids : list of int
+        One sentence of S tokens, ending with the end token.
+    words : list of int
+        What each is exchanged for.
+
+    Returns
+    -------
+    shares : Tensor of shape (2, S, S)
+        Of the reader that goes forwards and the one that goes back: state by token, sums of 1.
+    """
+    with inference(model), torch.inference_mode():
+        ids, words = torch.tensor(src_ids), torch.tensor(words)
+        exchanged = ids.repeat(len(ids), 1 + len(words), 1)  # (S, 1 + words, S), the own one first
+        exchanged.diagonal(dim1=0, dim2=2)[1:] = words[:, None]
+        states = model.encode(exchanged.flatten(0, 1))[0].unflatten(0, exchanged.shape[:2])
+        moved = (states[:, 1:] - states[:, :1]).unflatten(-1, (2, -1)).norm(dim=-1).sum(1)
+        moved /= (words != ids[:, None]).sum(1)[:, None, None]  # (S by token, S by state, reader)
+        return (moved / moved.sum(0)).permute(2, 1, 0)
+
+
 def _traces(model, src_ids, bos_id, eos_id, most, kept, look):
     states, last, mask = model.encode(src_ids)
     order = last[0].abs().argsort(descending=True)

@@ -114,7 +114,7 @@ class BahdanauStepper(SentenceStepper):
             points = [(200 + 40 * s, y + (middle - y) * up) for up, s in bend]
             sheet.path(points, BLUE, max(1, 20 * weight) if weight >= 0.005 else 0)
         ends = torch.cat([half[:4] for half in found["context"].chunk(2)])  # of both directions
-        draw_cells(sheet, 240, middle - 22, ends, PURPLE, (17, 22), 4)
+        draw_cells(sheet, 240, middle - 22, ends, PURPLE, (68, 44), 2)
         sheet.text(0, HEIGHT - 82, "4 next token", GREY)
         for i, (word, chance) in enumerate(found["candidates"]):
             at = HEIGHT - 72 + 25 * i

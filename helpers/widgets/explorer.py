@@ -50,7 +50,6 @@ class Explorer(StaticFallback, anywidget.AnyWidget):
     _folded = ""  # what the controls of the second row are called, if they're folded at first
     _title = traitlets.Unicode().tag(sync=True)
     _shown = traitlets.Dict().tag(sync=True)
-    moving = traitlets.Bool()  # while a hand drags: what it passes isn't yet where it stops
 
     def __init__(self, **state):
         known = self.class_trait_names(state=True)
@@ -268,7 +267,6 @@ class Explorer(StaticFallback, anywidget.AnyWidget):
         self._gesture = content.get("gesture")
         try:
             with self._drawn_once():
-                self.moving = content.get("moving", False)
                 if "set" in content:
                     self.take(content["set"])
                 elif "press" in content:

@@ -1,38 +1,36 @@
 """A recurrent translator that squeezes a sentence through one vector; the learner sets how wide."""
 
+import math
 import re
 
 import traitlets
 from matplotlib.colors import ListedColormap
 
 from helpers.data.toy_reference import follows_grammar, reference
-from helpers.plots import BLUE, GREEN, GREY, INK, PURPLE, SIGNED
-from helpers.pretrained.recurrent_trace import greedy_traces
+from helpers.plots import BLUE, GREY, INK, PURPLE, SIGNED
+from helpers.pretrained.recurrent_trace import greedy_traces, word_shares
 from helpers.widgets.colours import LIGHT
-from helpers.widgets.readable import odd_ones
+from helpers.widgets.readable import odd_ones, percent
 from helpers.widgets.sentence_explorer import SentenceExplorer
 from helpers.widgets.svg import BAD, PALE, RULE, Sheet, shade, share, track
 
 MOST = 9  # tokens on one side, the end included; more would not be legible side by side
-LAST = 2 * MOST + 1  # step
+BEGUN, LAST = 2, 2 * MOST + 1  # steps: the first at which something fades, and where all is read
 WIDE, TOP, PITCH = 418, 62, 34  # pixels: the network, its first row, and to the next
 # Where both directions' states, the context, and the decoder's states and words begin: so close
 # that a phone shows all of it at once.
 DOWN, UP, NECK, BUS, OUT, WRITTEN = 92, 140, 190, 263, 276, 322
-BOX, ACROSS, EACH = (56, 128), 36, 6  # the context's size, a state's, and its numbers in view
-LEFT, RIGHT, STRIP = 104, 308, 28  # pixels: where numbers are let through, and from word to word
+BOX, STATE = (56, 128), (36, 20)  # the context's size, and a state's
+LEFT, RIGHT = 104, 308  # pixels: where numbers are let through
 ENDS = ".", "<eos>"
 FATE = ListedColormap([BAD, BLUE, LIGHT["hatch"]], "fate")  # lost, written, lost for good
 
 
-def draw_cells(sheet, x, y, values, frame, size, columns=EACH):
-    """Draw `values` as cells of a `size` in `columns`, at (`x`, `y`) of a `sheet`, in a `frame`."""
-    across, down = size
-    for i, value in enumerate(values.tolist()):
-        place = x + i % columns * across, y + i // columns * down
-        sheet.rect(*place, across, down, shade(SIGNED, (value + 1) / 2), "white", 0.7)
-    rows = -(-len(values) // columns)
-    sheet.rect(x, y, across * min(columns, len(values)), down * rows, "none", frame, 2)
+def draw_cells(sheet, x, y, values, frame, size, rows=4):
+    """Draw `values` as cells in so many `rows`, (x, y, *size) of a `sheet`, in a `frame`."""
+    values = values.reshape(math.gcd(len(values), rows), -1)
+    sheet.pixels(x, y, *size, values, SIGNED, -1, 1)
+    sheet.rect(x, y, *size, "none", frame, 2)
 
 
 class SentenceStepper(SentenceExplorer):
@@ -126,23 +124,20 @@ class RNNStepper(SentenceStepper):
         kept, written = self.kept, [each["target"] for each in self.squeezed()]
         while kept and written[kept] == written[-1]:
             kept //= 2
-        return {"kept": kept, "step": 2}
+        return {"kept": kept, "step": BEGUN}
 
     def build(self):
         self.words("sentence", "Sentence", wide=True, known=self.known_words())
         self.kept = min(self.kept, self._model.config.d_hidden)
         self.observe(lambda _: self.set_trait("kept", self._model.config.d_hidden), "sentence")
-        self.observe(lambda _: self.set_trait("step", LAST), names=["sentence", "kept"])
-        self.observe(self._redraw, "moving")  # where a drag stops counts as tried
+        self.observe(lambda _: self.set_trait("step", LAST), "kept")
+        self.observe(lambda _: self.set_trait("step", BEGUN), "sentence")
         self.play("step", "Step", interval=1100)
 
     def reset(self, *_):
         super().reset()
         for name in "kept", "step":  # another sentence or `kept` has led to the end
             setattr(self, name, self._start[name])
-
-    def forget(self):
-        self._tried = set()  # sentences, each with how many numbers got through
 
     def squeezed(self) -> list[dict]:
         """Translate with none of the context's numbers getting through, with one, … with all."""
@@ -168,15 +163,13 @@ class RNNStepper(SentenceStepper):
         words = [i for i, word in enumerate(whole) if word not in ENDS]
         found["stays"] = {i: [i not in each["lost"] for each in traces] for i in words}
         found["right"] = [not each["lost"] and not each["new"] for each in traces]
-        tried = {k for sentence, k in self._tried if sentence == self.sentence}
-        if not self.moving and (tried or self.kept < len(traces) - 1):  # all: nobody has chosen yet
-            self._tried.add((self.sentence, self.kept))
-            tried.add(self.kept)
-        found["seen"] = max(tried | ({self.kept} if self.moving else set()), default=-1)
-        found["best"] = next((k for k in sorted(tried) if found["right"][k]), None)
-        opened = self._start["kept"] if self.sentence == self._start["sentence"] else None
-        found["below"] = any(k < (found["best"] or 0) for k in tried - {opened})
         found["rows"] = max(len(each["target"]) for each in traces)
+        found["pitch"] = min(48, PITCH * max(1, found["rows"] / n_source))  # of what is read
+        if "shares" not in (kept := self._known[1]):
+            ids = self._source.encode(self.sentence.lower(), eos=True)
+            words = [self._source.ids[word] for word in self.known_words()]
+            kept["shares"] = word_shares(self._model, ids, words).tolist()
+        found["shares"] = kept["shares"]
         found["n_written"] = max(self.step - n_source - 1, 0)
         return found
 
@@ -191,11 +184,16 @@ class RNNStepper(SentenceStepper):
         found, step = self.numbers, self.step
         n, size, target = len(found["source"]), len(found["last"]), found["target"]
         if step <= n:
-            return (
-                f"One network reads “{found['source'][step - 1]}”, going down; the other reads "
-                f"“{found['source'][n - step]}”, going up.",
-                "Each new state depends on its word and on the state before it. Press “Play”.",
-            )
+            first, word = found["source"][0], found["source"][step - 1]
+            shares = found["shares"][0][step - 1]
+            said = f"“{first}” is read, and the first state depends on nothing else."
+            if step > 1:
+                said = (
+                    f"“{word}” takes {percent(shares[step - 1])} of the state going down; "
+                    f"“{first}” keeps {percent(shares[0])}."
+                )
+            asked = "The share says how far another word there would move the state. Press “Play”."
+            return said, asked
         if step == n + 1:
             return (
                 f"The two last states, {size // 2} numbers each, form the context: {self.kept} of "
@@ -213,45 +211,37 @@ class RNNStepper(SentenceStepper):
         return f"{self.kept} {numbers} {n} of {words} words{wrong}.", self._asked()
 
     def _asked(self):
-        """Ask how few numbers suffice; say what is found. No answer moves what is below it."""
-        found, right, best = self.numbers, self.numbers["right"], self.numbers["best"]
+        """Say what is lost, and how few numbers suffice."""
+        found, right, stays = self.numbers, self.numbers["right"], self.numbers["stays"]
         if not follows_grammar(found["source"][:-1]):
             return "The model doesn’t know sentences of this form. Try one like “le chat dort.”"
         if not self.kept:
             return "Nothing gets through: what is right is so by chance."
-        never = [found["whole"][i] for i, stay in found["stays"].items() if not stay[-1]]
+        never = [found["whole"][i] for i, stay in stays.items() if not stay[-1]]
         lost = f"“{never[0]}”" if len(never) == 1 else f"{len(never)} words"
-        even = f"Even all {len(right) - 1} lose {lost}"
-        if never and not any(right):
-            return f"{even}: the model’s own mistake{'s' * (len(never) > 1)}."
-        if best is None or best == len(right) - 1:
-            how = f"{even}. How" if never else "Drag the dot: how"
-            return f"{how} few numbers keep every word?"
-        if best == right.index(True) and found["below"]:
-            return f"Found: {best} numbers keep every word; no fewer do.{self._lost_again()}"
-        if self.kept > best and not right[self.kept]:
-            return f"Fewer did better: with {best}, every word is right."
-        return f"Your best: {best} numbers. Can fewer keep every word?"
-
-    def _lost_again(self):
-        """Say which word is lost with more numbers than suffice, as far as that has been seen."""
-        stays, more = self.numbers["stays"], range(self.numbers["best"], self.numbers["seen"] + 1)
-        again = ((k, self.numbers["whole"][i]) for k in more for i in stays if not stays[i][k])
+        if never and (not any(right) or self.kept == len(right) - 1):
+            own = f"the model’s own mistake{'s' * (len(never) > 1)}"
+            return f"Even all {len(right) - 1} lose {lost}: {own}."
+        if not right[self.kept]:
+            return "Drag the dot to a place where all are blue. Is it the leftmost?"
+        again = ((k, i) for k in range(self.kept, len(right)) for i in stays if not stays[i][k])
         told = " More can be worse: with {}, “{}” is lost again."
-        return next((told.format(*each) for each in again), "")
+        more = next((told.format(k, found["whole"][i]) for k, i in again), "")
+        return f"Every word is in its place; the fewest that do it are {right.index(True)}.{more}"
 
     def draw(self):
         n = len(self.numbers["source"])
-        high = max(PITCH * n, BOX[1] + 40)  # of the encoder
+        high = max(self.numbers["pitch"] * n, BOX[1] + 40)  # of the encoder
         low = TOP + max(PITCH * self.numbers["rows"], high + 14)  # whatever gets through
         sheet, size = Sheet(WIDE, low), len(self.numbers["last"])
         for y, number, words in (18, 0.2, "< 0"), (42, 0.8, "> 0"):
             sheet.rect(24, y - 13, 16, 15, shade(SIGNED, number))
             sheet.text(48, y, words, GREY)
         sheet.text(NECK + BOX[0] / 2, 42, "Context", PURPLE, anchor="middle", bold=True)
-        for x, words, wide in (DOWN, "Encoder", size // 2), (OUT, "Decoder", size):
+        heads = (DOWN, "Encoder", f"2 × {size // 2}"), (OUT, "Decoder", f"{size} numbers")
+        for x, words, wide in heads:
             sheet.text(x, 18, words, bold=True)
-            sheet.text(x, 42, f"{EACH} of {wide}", GREY)
+            sheet.text(x, 42, wide, GREY)
         self._draw_encoder(sheet)
         self._draw_decoder(sheet)
         self._draw_context(sheet, TOP + (high - BOX[1]) / 2)
@@ -267,37 +257,37 @@ class RNNStepper(SentenceStepper):
     def _draw_encoder(self, sheet):
         """Draw a state per token and direction, one going down and one going up."""
         found, step = self.numbers, self.step
-        n, halves = len(found["source"]), found["encoder"].chunk(2, dim=1)
+        n, halves, pitch = len(found["source"]), found["encoder"].chunk(2, dim=1), found["pitch"]
         for i, word in enumerate(found["source"]):
-            y, met = TOP + PITCH * i, step <= n and i in (step - 1, n - step)
+            y, met = TOP + pitch * i, step <= n and i in (step - 1, n - step)
             sheet.text(DOWN - 8, y + 16, word, anchor="end", bold=met)
             for x, states, when in (DOWN, halves[0], i + 1), (UP, halves[1], n - i):
                 self._draw_state(sheet, x, y, states[i], when)
             if i + 1 < n:
-                middle, ends = ACROSS / 2, (y + 21, y + PITCH - 1)
+                middle, ends = STATE[0] / 2, (y + 21, y + pitch - 1)
                 self._link(sheet, i + 2, *((DOWN + middle, end) for end in ends))
                 self._link(sheet, n - i, *((UP + middle, end) for end in ends[::-1]))
-            sheet.target(0, y - 7, NECK - 8, PITCH, f"Go to step {i + 1}, {word}", step=i + 1)
+            sheet.target(0, y - 7, NECK - 8, pitch, f"Go to step {i + 1}, {word}", step=i + 1)
 
     def _draw_state(self, sheet, x, y, state, when):
         """Draw the first numbers of a `state`, or where it will be before the step `when`."""
         if when <= self.step:
             frame = PURPLE if when == self.step else GREY
-            draw_cells(sheet, x, y, state[:EACH], frame, (ACROSS / EACH, 20))
+            draw_cells(sheet, x, y, state, frame, STATE)
         else:
-            sheet.rect(x, y, ACROSS, 20, PALE)
+            sheet.rect(x, y, *STATE, PALE)
 
     def _draw_context(self, sheet, y):
         """Draw the two last states' way into the context vector, and its way to every step."""
         (wide, high), n = BOX, len(self.numbers["source"])
-        middle, low = NECK + wide / 2, max(TOP + PITCH * n - 4, y + high + 16)
-        up, last = (UP + ACROSS, TOP + 10), (DOWN + ACROSS / 2, TOP + PITCH * n - 13)
+        end = TOP + self.numbers["pitch"] * (n - 1) + 20
+        middle, low = NECK + wide / 2, max(end + 10, y + high + 16)
+        up, last = (UP + STATE[0], TOP + 10), (DOWN + STATE[0] / 2, end + 1)
         self._link(sheet, n + 1, up, (middle, up[1]), (middle, y - 2))
         self._link(sheet, n + 1, last, (last[0], low), (middle, low), (middle, y + high + 2))
         sheet.rect(NECK, y, wide, high, PALE)
         if self.step > n:
-            size = wide / 8, 8 * high / len(self.numbers["last"])
-            draw_cells(sheet, NECK, y, self.numbers["last"], PURPLE, size, 8)
+            draw_cells(sheet, NECK, y, self.numbers["last"], PURPLE, BOX, 16)
         sheet.target(NECK, y, wide, high, "Go to the context vector", step=n + 1)
         steps = range(len(self.numbers["target"]))
         for t in sorted(steps, key=lambda t: n + 2 + t == self.step):  # what is bold on top
@@ -312,50 +302,52 @@ class RNNStepper(SentenceStepper):
             y, step, new = TOP + PITCH * t, n + 2 + t, t in found["new"]
             self._draw_state(sheet, OUT, y, found["states"][t + 1], step)
             if t:
-                x = OUT + ACROSS / 2
+                x = OUT + STATE[0] / 2
                 self._link(sheet, step, (x, y - PITCH + 21), (x, y - 1))
-                self._link(sheet, step, (WRITTEN + 14, y - PITCH + 22), (OUT + ACROSS, y + 4))
+                self._link(sheet, step, (WRITTEN + 14, y - PITCH + 22), (OUT + STATE[0], y + 4))
             colour = GREY if t >= done else BAD if new else INK
             bold = t < done and (new or step == self.step)
             sheet.text(WRITTEN, y + 16, word if t < done else "·", colour, bold=bold)
             sheet.target(BUS + 6, y - 7, WIDE - BUS - 6, PITCH, f"Go to token {t + 1}", step=step)
 
     def _draw_reading(self, n):
-        """Say what the states are, and lead to the context: nothing can be let through yet."""
-        sheet, size = Sheet(322, 130), len(self.numbers["last"]) // 2
-        for y, words in (
-            (18, f"A state is {size} numbers (the decoder’s,"),
-            (42, f"{2 * size}), and {EACH} of them are drawn."),
-        ):
-            sheet.text(0, y, words, GREY)
-        sheet.rect(0, 66, 322, 36, PALE, RULE, round=4)
-        sheet.text(12, 90, f"Step {n + 1}: squeeze the context →", PURPLE, bold=True)
-        sheet.target(0, 66, 322, 36, "Go on to the context vector", step=n + 1)
+        """Draw what each word that was read still counts for in both states of this step."""
+        found, met = self.numbers, (self.step - 1, n - self.step)
+        sheet = Sheet(322, TOP + found["pitch"] * n)
+        sheet.text(0, 18, "Each word’s share of a state", bold=True)
+        sheet.text(LEFT, 42, "going down", GREY)
+        sheet.text(LEFT + 116, 42, "going up", GREY)
+        for i, word in enumerate(found["source"]):
+            y = TOP + found["pitch"] * i
+            sheet.text(LEFT - 12, y + 16, word, anchor="end", bold=i in met)
+            for x, read, now, shares in (
+                (LEFT, i <= met[0], met[0], found["shares"][0]),
+                (LEFT + 116, i >= met[1], met[1], found["shares"][1]),
+            ):
+                sheet.bar(x, y, 64, 20, shares[now][i] * read, PURPLE if i == now else BLUE)
+                sheet.text(x + 69, y + 16, percent(shares[now][i]) * read, GREY)
         return sheet
 
     def _draw_choice(self):
         """Draw which words are kept, whatever gets through: there it's chosen."""
         found, size = self.numbers, len(self.numbers["last"])
-        top = 52
-        low = top + STRIP * max(len(found["stays"]), 1)
+        top, strip = 52, found["pitch"] - 6
+        low = top + strip * max(len(found["stays"]), 1)
         sheet, x = Sheet(322, low + 32), LEFT + (RIGHT - LEFT) * self.kept / size
         sheet.text(0, 18, f"Let through: {self.kept} of {size}", PURPLE, bold=True)
-        if found["best"]:
-            sheet.text(322, 18, f"best: {found['best']}", GREEN, anchor="end", bold=True)
         sheet.text(LEFT - 18, 42, "should be", GREY, anchor="end")
-        sheet.text(LEFT, 42, "blue: written in order, red: not", GREY)
+        sheet.text(LEFT, 42, "■ in its place", BLUE)
+        sheet.text(LEFT + 140, 42, "■ lost", BAD)
         told, own_mistake = found["n_written"] == len(found["target"]), False
         for row, (i, stay) in enumerate(found["stays"].items()):
-            y, lost = top + STRIP * row, told and i in found["lost"]
+            y, lost = top + strip * row, told and i in found["lost"]
             own = len(stay) - [*stay[::-1], True].index(True)  # from there on it's the model's
             colour = (GREY if self.kept >= own else BAD) if lost else INK
-            sheet.text(LEFT - 18, y + 17, found["whole"][i], colour, anchor="end", bold=lost)
-            fates = [*stay[:own], *[2] * (len(stay) - own)][: found["seen"] + 1]
-            wide = (RIGHT - LEFT) * len(fates) / len(stay)  # what lies beyond is to be found
-            sheet.rect(LEFT, y, RIGHT - LEFT, STRIP - 5, PALE)
-            if fates:
-                sheet.pixels(LEFT, y, wide, STRIP - 5, [fates], FATE, 0, 2)
-            own_mistake |= 2 in fates or (lost and self.kept >= own)
+            at = LEFT - 18, y + strip / 2 + 3
+            sheet.text(*at, found["whole"][i], colour, anchor="end", bold=lost)
+            fates = [*stay[:own], *[2] * (len(stay) - own)]
+            sheet.pixels(LEFT, y, RIGHT - LEFT, strip - 5, [fates], FATE, 0, 2)
+            own_mistake |= 2 in fates
         notes = ["grey: the model’s own mistake"] * own_mistake
         notes += ["il, elle: these texts only say “it”"] * ("it" in found["whole"])
         for note in notes:
@@ -363,7 +355,8 @@ class RNNStepper(SentenceStepper):
             sheet.height += 26
         for at, words in (LEFT, "0"), ((LEFT + RIGHT) / 2, "largest (±) first"), (RIGHT, size):
             sheet.text(at, low + 28, words, GREY, anchor="middle")
-        sheet.line(x, top - 4, x, low, PURPLE, 3)
+        for colour, wide in ("white", 7), (PURPLE, 3):
+            sheet.line(x, top - 4, x, low, colour, wide)
         sheet.dot(x, low, 9, PURPLE)
         drag = track("x", "kept", (LEFT, RIGHT), (0, size), self.kept, 1)
         sheet.handle(LEFT - 10, top - 4, RIGHT - LEFT + 20, low - top + 14, "Let through",

@@ -47,13 +47,12 @@ function startDrag(explorer, event) {
     for (const track of tracks)
       track.now = track.axis === "turn" ? turnedTo(point, track) : valueOn(point[track.axis], track);
     const set = Object.fromEntries(tracks.map(({ trait, now }) => [trait, now]));
-    explorer.ask({ set: { ...also, ...set }, moving: true });
+    explorer.ask({ set: { ...also, ...set } });
   };
   const drag = new AbortController();
   const end = () => {
     drag.abort();
     explorer.dragging = null;
-    explorer.ask({ rest: true });
   };
   window.addEventListener("pointermove", move, drag);
   for (const name of ["pointerup", "pointercancel"]) window.addEventListener(name, end, drag);
