@@ -18,8 +18,8 @@ export function answer(scene, model, stack, m, rows, row) {
   const { top } = stack.blocks[last];
   const x = stack.blocks[last].x + 2;
   const strip = m.narrow ? clamp(losses ? 0 : (m.width - x) * 0.4 - 26, 12, 80) : Math.min(m.strip, 26);
-  const height = stack.n * m.pitch;
-  const found = likeliest(model, row, clamp(Math.floor(height / 34), 3, 6));
+  const height = stack.n * stack.pitch;
+  const found = likeliest(model, row, m.small ? 1 : clamp(Math.floor(height / 34), 3, 6));
   const left = x + strip + (m.narrow ? clamp((m.width - x) * 0.14, 16, 40) : 26);
   // There is room for a frame.
   const right = m.width - 6;
@@ -31,8 +31,8 @@ export function answer(scene, model, stack, m, rows, row) {
   if (low > top) scene.slot = [left - 2, top, width + 4];
   const first = clamp(y0 - pitch * 0.6, low, Math.max(low, top + height - found.length * pitch));
   // Losses have rows as high as their words, and so begin higher up, below the memory; the last is the mean's.
-  const line = losses ? Math.max(m.pitch, stack.n > 24 ? 13 : 16) : m.pitch;
-  const lossTop = line > m.pitch ? Math.max(model.encoder.bottom + 42, top + height - stack.n * line) : top;
+  const line = losses ? Math.max(stack.pitch, stack.n > 24 ? 13 : 16) : stack.pitch;
+  const lossTop = line > stack.pitch ? Math.max(model.encoder.bottom + 42, top + height - stack.n * line) : top;
   const lossY = (r) => lossTop + (r + 0.5) * line;
   const deep = losses ? lossY(stack.n) + line / 2 + 16 - lossTop : Math.max(height, first + found.length * pitch - top);
   const classes = stack.name === "encoder";
@@ -52,8 +52,8 @@ export function answer(scene, model, stack, m, rows, row) {
   const chosen = found.find(({ drawn }) => drawn) || found[0];
   const long = width - textWidth(">99.9%", 12) - 8;
   scene.paint((p) => {
-    p.strips(stack.output, x, top, strip, m.pitch, { rows });
-    p.box(x - 2, y0 - m.pitch / 2, strip + 4, m.pitch, { edge: p.theme.query, line: 2, radius: 3 });
+    p.strips(stack.output, x, top, strip, stack.pitch, { rows });
+    p.box(x - 2, y0 - stack.pitch / 2, strip + 4, stack.pitch, { edge: p.theme.query, line: 2, radius: 3 });
     if (losses) {
       for (let r = 0; r < stack.n; r++)
         p.ribbon(x + strip + 3, stack.y(r, last), left - 3, lossY(r), 1.5, r === row ? p.theme.query : p.theme.lane, 1);
@@ -67,7 +67,7 @@ export function answer(scene, model, stack, m, rows, row) {
     });
   });
   // Dimmed, what the model may answer can still be read.
-  for (const [i, one] of losses ? [] : found.entries()) {
+  for (const [i, one] of losses || m.small ? [] : found.entries()) {
     const { token, share, drawn, mark } = one;
     const y = first + (i + 0.5) * pitch;
     scene.top([left, y - 14, width, 28], (p, lit, veil) => {
@@ -83,13 +83,13 @@ export function answer(scene, model, stack, m, rows, row) {
   }
   scene.drawn = [left - 4, first + found.indexOf(chosen) * pitch, width + 8, pitch];
   scene.output = [x - 4, lossTop - 4, m.width - x + 4, deep + 8];
-  const end = Math.max(first + found.length * pitch, y0 + m.pitch / 2);
+  const end = Math.max(first + found.length * pitch, y0 + stack.pitch / 2);
   scene.start = [x - 3, top - ABOVE - 2, m.width - x + 1, ABOVE + end - top + 6];
   // Losses down to the key, which says what their colours mean.
   const said = [x + strip + 3, lossTop - 4, m.width - x - strip - 3, deep + 8 + (losses ? m.key.height + m.under : 0)];
   scene.part("loss", ...said);
   // Of the last vectors only the class token's goes on.
-  const own = [[x - 4, y0 - m.pitch / 2 - 1, strip + 7, m.pitch + 2], said];
+  const own = [[x - 4, y0 - stack.pitch / 2 - 1, strip + 7, stack.pitch + 2], said];
   for (const rect of classes ? own : [scene.output]) scene.part(["output", "decoding"], ...rect);
   scene.part(stack.name, x - 4, top - 4, strip + 8, height + 8);
   scene.lossRow = (r) => [left, lossY(r) - line / 2, width, line];

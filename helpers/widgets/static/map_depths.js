@@ -18,7 +18,7 @@ import { wholeScene } from "./map_whole.js";
 export const ROOM = 464;
 
 export function sceneOf(model, place, width, rows, options) {
-  const { current = rows - 1, query = 0, height = ROOM, spare = 0, dials = null, more = {}, small } = options;
+  const { current = rows - 1, query = 0, height = ROOM, spare = 0, fits, dials = null, more = {}, small } = options;
   const where = readPlace(place, model);
   if (model.recurrent && !where.depth) return recurrentScene(model, width, height, current, more.live);
   if (where.inside === "norm") return normScene(where, place, width, height);
@@ -33,5 +33,5 @@ export function sceneOf(model, place, width, rows, options) {
   if (where.section) return outputScene(model, where, width, height, current, dials);
   if (where.depth === 1) return layerScene(model, where, place, width, height, query);
   const { turns, answers } = more;
-  return wholeScene(model, width, height, rows, { current, query, answers, spare, small, turns });
+  return wholeScene(model, width, height, rows, { current, query, answers, spare, fits, small, turns });
 }

@@ -1,6 +1,6 @@
 // The map, what moves in the whole model: the beats of playing, and a followed token's way.
 
-import { NAMED, memoryNames, namedBands, tag, withShare } from "./map_named.js";
+import { memoryNames, namedBands, tag } from "./map_named.js";
 import { clearest } from "./map_purpose.js";
 import { along, ease, own, travel } from "./map_moves.js";
 import { path } from "./map_paint.js";
@@ -76,12 +76,16 @@ export function wholeBeats(scene, model) {
       const go = m.narrow
         ? []
         : [
-            during(0, 0.3, travel(before, [start, one.box[0] + 2], [16, wide / 3], block.top, m.pitch, rows)),
+            during(0, 0.3, travel(before, [start, one.box[0] + 2], [16, wide / 3], block.top, stack.pitch, rows)),
             ...(one.heads ? [collects(one, stack, i + 1, rows)] : []),
-            during(0.8, 1, travel(one.after, [one.box[0] + wide / 2, end], [8, 16], block.top, m.pitch, rows)),
+            during(0.8, 1, travel(one.after, [one.box[0] + wide / 2, end], [8, 16], block.top, stack.pitch, rows)),
           ];
       const told = `${KINDS[one.kind].toLowerCase()}: ${words}`;
-      parts.push([[told, one.heads ? "" : nowSays(model, i)], [from, block.top - 6, to - from, height + 6], go]);
+      parts.push([
+        [told, one.heads ? "" : nowSays(model, i)],
+        [from, block.top - 6, to - from, stack.n * stack.pitch + 12],
+        go,
+      ]);
       from = to;
     });
     if (i && encoder && !stack.answers) {
@@ -200,8 +204,8 @@ function decoderLayers(scene, { encoder, decoder, given }) {
 // The reference is known, so all rows go through a layer at once, and then each is scored.
 function scoredRows(scene, model) {
   const { measures: m } = scene;
-  const { blocks, layers, n } = model.decoder;
-  const block = (i, from, to) => [from, blocks[m.narrow ? i : 0].top - 3, to - from, n * m.pitch + 6];
+  const { blocks, layers, n, pitch } = model.decoder;
+  const block = (i, from, to) => [from, blocks[m.narrow ? i : 0].top - 3, to - from, n * (i ? pitch : m.pitch) + 6];
   layers.forEach((sublayers, i) => {
     const rects = m.narrow ? [block(i + 1, 0, m.width)] : [block(0, i ? layers[i - 1].end : 0, sublayers.end)];
     if (m.narrow && !i) rects.unshift(block(0, 0, m.width));
@@ -282,8 +286,10 @@ function joins({ drawn: [x, y, wide, high] }, { tokens, nameRects, n }, row) {
 // groups: what comes before the layers, every layer, what comes after.
 function rowOfStack(scene, stack, row) {
   const { measures: m } = scene;
-  const half = stack.pitch / 2;
-  const band = (block, from, to) => [from, stack.y(row, block) - half, to - from, 2 * half];
+  const band = (block, from, to) => {
+    const high = block ? stack.pitch : m.pitch;
+    return [from, stack.y(row, block) - high / 2, to - from, high];
+  };
   const groups = [m.narrow ? [band(0, 0, m.width)] : [stack.nameRects[0](row)]];
   let from = m.label;
   stack.layers.forEach((sublayers, i) => {
@@ -320,7 +326,7 @@ export function followed(scene, model, follow, reach = Infinity) {
   const [stack, row] = [model[name], Number(index)];
   const { measures: m } = scene;
   const lit = [...rowOfStack(scene, stack, row).flat(), ...nextOf(scene, stack, row)];
-  const [ribbons, words, sources] = [[], [], []];
+  const [ribbons, words] = [[], []];
   // Of the source's tokens, in the deepest layer that was reached.
   let shares = [];
   stack.layers.forEach((sublayers, i) => {
@@ -335,20 +341,12 @@ export function followed(scene, model, follow, reach = Infinity) {
         const weight = valueAt(mean, row, key);
         if (!weight || (!cross && key === row)) continue;
         named.push({ token: (cross ? model.encoder : stack).tokens[key], weight });
-        // Narrow: the memory is a screen away, so its tokens that give most stand beside their bands.
-        if (weight < (cross && m.narrow ? NAMED : 0.02)) continue;
+        if (weight < 0.02) continue;
         const end = [x + width + (cross ? -4 : 1), stack.y(row, i + 1)];
-        if (cross && m.narrow) {
-          const y = clamp(stack.y(key, i + 1), end[1] - 7 * stack.pitch, stack.y(stack.n - 1, i + 1));
-          // Beside the decoder's own names, not on them.
-          const words = withShare(model.encoder.tokens[key], percent(weight), x + width / 2 - m.label - 10, 12);
-          const from = Math.max(x - 4, m.label + 10 + 1.08 * textWidth(words, 12));
-          ribbons.push({ way: [[from + 2, y], end], weight, color: "key" });
-          sources.push({ words, x: from, y });
-          continue;
-        }
+        // Narrow: the memory is a screen away, so its bands begin above the layer, beside their names.
+        const above = m.narrow && cross && [[sublayer.enters, stack.blocks[i + 1].top - 20]];
         const way = cross
-          ? [...sublayer.way(key), [sublayer.enters, end[1]], end]
+          ? [...(above || sublayer.way(key)), [sublayer.enters, end[1]], end]
           : [[x - 4, stack.y(key, i + 1)], end];
         ribbons.push({ way, weight, cross });
         if (cross) continue;
@@ -359,7 +357,7 @@ export function followed(scene, model, follow, reach = Infinity) {
       if (stack.image || (m.narrow && !cross && pipe)) continue;
       const end = (pipe || from) + m.module - 4;
       // Beside the memory's line, beside the layer's name, or above it where there is no other stack.
-      if (m.narrow && cross) words.push([named, "key", [pipe + 5, top - 12, m.width]]);
+      if (m.narrow && cross) words.push([named, "key", [pipe + 5, top - 12, m.width, 56]]);
       else if (m.narrow) words.push([named, "query", [from + 66, top - 12, m.width]]);
       else if (m.above > 30) words.push([named, "query", [from, top - 26, end]]);
       else if (pipe) words.push([named, cross ? "key" : "query", [pipe + 4, top - (cross ? 39 : 25), end]]);
@@ -370,16 +368,15 @@ export function followed(scene, model, follow, reach = Infinity) {
   const { picture } = scene;
   if (picture) lit.push([...picture, picture[2]]);
   const flows = (p) => {
-    for (const { way, weight, cross, color = "query" } of ribbons) {
+    for (const { way, weight, cross } of ribbons) {
       const { width, alpha } = bandOf(weight);
       if (cross) p.line(way, { width, alpha, color: p.theme.key, radius: 8 });
-      else p.ribbon(...way.flat(), width, p.theme[color], alpha);
+      else p.ribbon(...way.flat(), width, p.theme.query, alpha);
     }
     if (picture) heat(p, picture, stack, meanWeights(stack.layers[stack.layers.length - 1][0]), row);
   };
   const named = (p) => {
     for (const [each, colour, place] of words) namedBands(p, each, p.theme[colour], place);
-    for (const { words, x, y } of sources) tag(p, words, x, y, { align: "right", color: p.theme.key });
     const [x, y] = (model.stacks.length < 2 && !m.narrow && words[0]?.[0].length && words[0][2]) || [];
     const ways = ["attends most to:", "attends to:", "most to:"].map((way) => `besides itself, ${way}`);
     const most = fitting(ways, x - 8, 12);

@@ -94,10 +94,10 @@ function wroteOf({ parts, rowAt }, kind, rows) {
 
 // The residual stream runs past all sublayers, from the embeddings on; on its way every strip shows it.
 function residual(p, { measures: m }, { stacks }) {
-  for (const { n, name, blocks, layers, y } of stacks)
+  for (const { n, name, blocks, layers, y, pitch } of stacks)
     layers.forEach((sublayers, i) => {
       const from = i && !m.narrow ? layers[i - 1].end : m.narrow ? m.label + 4 : blocks[1].x - 6;
-      const style = { color: p.theme.query, width: clamp(m.pitch / 8, 1, 2), alpha: 0.7 };
+      const style = { color: p.theme.query, width: clamp(pitch / 8, 1, 2), alpha: 0.7 };
       for (let row = 0; row < (name === "decoder" ? m.rows : n); row++)
         p.straight(from, y(row, i + 1), sublayers.out, y(row, i + 1), style);
     });

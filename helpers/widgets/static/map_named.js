@@ -6,7 +6,7 @@ import { cut } from "./map_paint.js";
 import { clamp, spelt, textWidth } from "./text.js";
 
 // The share from which a word is named.
-export const NAMED = 0.1;
+const NAMED = 0.1;
 
 // The largest first, each only if it keeps its distance from those that are there.
 function apart(words, gap) {
@@ -19,8 +19,8 @@ function apart(words, gap) {
 
 // Words on a piece of paper, which covers what lies there.
 export function tag(p, words, x, y, style = {}) {
-  const { align = "left", color = p.theme.ink, size = 12, weight = 650, most = Infinity } = style;
-  const wide = Math.min(most, 1.08 * textWidth(words, size) + 6);
+  const { align = "left", color = p.theme.ink, size = 12, weight = 650, most = Infinity, least = 0 } = style;
+  const wide = Math.max(least, Math.min(most, 1.08 * textWidth(words, size) + 6));
   const left = align === "right" ? x - wide : x;
   p.box(left, y - 7.5, wide, 15, { fill: p.theme.paper, radius: 4 });
   p.text(words, left + 3, y + 0.5, { size, weight, color, most: wide });
@@ -33,11 +33,11 @@ export function withShare(token, share, most, size) {
 }
 
 // Above a layer, beside its name: the token from which the row takes most there, and its share.
-export function namedBands(p, words, color, [x, y, end]) {
+export function namedBands(p, words, color, [x, y, end, least]) {
   const [{ token, weight } = { weight: 0 }] = words.toSorted((a, b) => b.weight - a.weight);
   if (!weight) return;
   const room = (end - x - 6) / 1.08;
-  tag(p, withShare(token, percent(weight), room, 12) || cut(spelt(token), room, 12), x, y, { color });
+  tag(p, withShare(token, percent(weight), room, 12) || cut(spelt(token), room, 12), x, y, { color, least });
 }
 
 // Beside the memory every source token has its name, and its share where it has one.

@@ -51,11 +51,8 @@ export const seeking = {
     const { encoder, decoder, scored, image } = this.trace;
     const { parts = [], text, ...step } = this.tour[this.stop] || {};
     // Of the next token's scores the row that they come from; on a phone that's also where one begins.
-    const begins =
-      (this.rests || Object.keys(step).join() === "written") &&
-      !kept &&
-      !this.small.small.hidden &&
-      !(this.said && this.trace.drawnAt);
+    const starts = this.rests || Object.keys(step).join() === "written";
+    const begins = starts && !kept && !this.small.small.hidden && !(this.said && this.trace.drawnAt);
     const answers = decoder && !scored && !image && (parts.includes("output") || begins);
     const [stack, row] = (answers ? `decoder:${this.current}` : this.follow).split(":");
     if (this.place || !stack) return null;
@@ -70,8 +67,8 @@ export const seeking = {
     const shares = Array.from(rowOf(meanWeights(at.layers.at(-1)[0]), own));
     const most = shares.indexOf(Math.max(...shares.filter((_, key) => key !== own)));
     const low = y(most > own && y(most) - y(own) < high - 66 ? most : own) - high;
-    // The scores' heading is in view, where that leaves their row there.
-    return answers && narrow ? Math.min(low + 44, Math.max(at.blocks[block].top - HEAD - 3, low + 14)) : low + 44;
+    // The heading, with what the memory gives, is in view, where that leaves the row there.
+    return narrow ? Math.max(at.blocks[block].top - HEAD - 3, low + 14) : low + 44;
   },
 
   // Of what is lit for these parts, that in the layers, where it lies a screen away: the decoder's if it's theirs.

@@ -9,7 +9,14 @@ import { Stage } from "./map_stage.js";
 import { HEAD } from "./map_whole.js";
 
 // The page that the small picture is drawn for, in pixels: for one stack and for two.
-const [WIDE, HIGH] = [NARROW, [250, 340]];
+const [WIDE, HIGH] = [NARROW, [200, 274]];
+
+// All that it says of its parts, in letters that can be read once it's about half as large.
+const titles = ({ title, blocks, layers, answers }) =>
+  [title, ...layers.map((_, i) => `L${i + 1}`), answers ? "next token" : "memory"].map((words, i) => (p) => {
+    const [x, align] = i > layers.length ? [WIDE, "right"] : [blocks[i].x + (i ? 8 : 0), "left"];
+    p.text(words, x, blocks[0].top - 14, { size: 22, align });
+  });
 
 export function smallOf(view) {
   const stage = new Stage({});
@@ -33,8 +40,9 @@ export function smallOf(view) {
     // Both pictures are made of the same parts, which the one that is drawn later puts in their places.
     places = trace.stacks.map(({ blocks, bottom }) => ({ blocks, bottom, xs: [...blocks.map(({ x }) => x), WIDE] }));
     scene.targets = [];
+    scene.labels = trace.stacks.flatMap(titles);
     const own = Object.getOwnPropertyDescriptors({ scene, scrolls: false, progress: 1, fresh: false });
-    stage.show(scene, view.theme, lightOf(Object.create(view, own)));
+    stage.show(scene, view.theme, { ...lightOf(Object.create(view, own)), named: null });
     scale = width / WIDE;
     stage.root.style.transform = `scale(${scale})`;
     small.style.height = `${scale * (scene.height - scene.measures.key.height)}px`;
@@ -48,13 +56,13 @@ export function smallOf(view) {
     places.forEach(({ xs, blocks: [{ top }], bottom }, i) => {
       const { blocks } = view.trace.stacks[i];
       // A part lies across here and downwards there, so it's framed as a whole once much of it is in view.
-      const high = blocks[1].top - blocks[0].top;
-      const seen = blocks.map(
-        ({ top: y }) => Math.min(from + clientHeight, y - HEAD + high) - Math.max(from, y - HEAD),
-      );
+      const seen = blocks.map(({ top: y }, k) => {
+        const end = (blocks[k + 1]?.top ?? 2 * y - blocks[k - 1].top) - HEAD;
+        return Math.min(from + clientHeight, end) - Math.max(from, y - HEAD);
+      });
       const much = (one) => one >= 0.4 * clientHeight;
       const [left, right] = [xs[Math.max(0, seen.findIndex(much))], xs[seen.findLastIndex(much) + 1]];
-      const sides = { left, top: top - HEAD, width: right - left, height: bottom - top + HEAD + 28 };
+      const sides = { left, top: top - 30, width: right - left, height: bottom - top + 36 };
       for (const [side, value] of Object.entries(sides)) frames[i].style[side] = `${scale * value}px`;
       frames[i].hidden = right - left < 2;
     });

@@ -319,21 +319,22 @@ class MapView {
     const even = rows ? Math.max(high - 366, Math.min(410, free)) : high - 340;
     const room = width < NARROW ? ROOM - (trace.recurrent ? 56 : 30) : clamp(even, rows ? 240 : ROOM, 640);
     const { current } = this;
-    // Every depth is as high as the whole model, so that the page stays where it is.
-    if (this.measured !== `${width} ${room}`) {
-      this.wholeHeight = Math.max(room, sceneOf(this.trace, "", width, 1, { height: room, spare: free - room }).height);
-      this.measured = `${width} ${room}`;
-    }
     // Picture, words and buttons are in view together; a part, where that is readable, without scrolling.
-    const seen = clamp(free, 240, 760);
-    this.height = rows && this.place ? clamp(Math.min(seen, this.wholeHeight), 360, 560) : this.wholeHeight;
     this.theme = THEMES[dark ? "dark" : "light"];
     const small = this.small.show(width);
+    const seen = clamp(free, 240, 760);
+    const sizes = { spare: free - room, fits: seen - small };
+    // Every depth is as high as the whole model, so that the page stays where it is.
+    if (this.measured !== `${width} ${room}`) {
+      this.wholeHeight = Math.max(room, sceneOf(this.trace, "", width, 1, { height: room, ...sizes }).height);
+      this.measured = `${width} ${room}`;
+    }
+    this.height = rows && this.place ? clamp(Math.min(seen, this.wholeHeight), 360, 560) : this.wholeHeight;
     this.scene = sceneOf(this.trace, this.place, width, this.rows, {
       current,
       query: this.query,
       height: this.place ? this.height : room,
-      spare: free - room,
+      ...sizes,
       dials: this.bars.setDials(),
       more: this.more(),
     });

@@ -30,7 +30,7 @@ function measures(model, width, room, spare, small) {
   const key = keyOf(model, width);
   const free = room - above - under - 10 - (two ? GAP + HEAD : 0) - key.height;
   const rows = model.stacks.reduce((sum, one) => sum + one.n, 0);
-  const even = Math.min(free / rows, two ? (free - ANSWER) / model.encoder.n : free);
+  const even = Math.min(free / rows, two && !small ? (free - ANSWER) / model.encoder.n : free);
   // The whole model is in view, and takes what is to spare for its names; rows for fingers scroll.
   const coarse = !small && globalThis.matchMedia?.("(pointer: coarse)").matches;
   const room12 = Math.min(12, Math.floor((free + Math.max(0, spare)) / rows));
@@ -40,7 +40,7 @@ function measures(model, width, room, spare, small) {
   const whole = even < 12 ? even : Math.floor(even);
   const pitch = narrow ? (model.image ? 6 : FINGER) : clamp(whole, least, two ? 26 : 46);
   // Several names share a line.
-  const close = !model.image && perLine(pitch) > 1;
+  const close = !small && !model.image && perLine(pitch) > 1;
   const names = Math.max(...model.stacks.map(({ tokens }) => namesWidth(tokens, model.image ? 14 : pitch))) + 8;
   // A decoder's row says what it reads and what it writes, where there is room: "a → stick".
   const both = two && width >= 860 && !close;
@@ -77,28 +77,35 @@ function measures(model, width, room, spare, small) {
 }
 
 // Where a stack's parts begin: the embedding, every layer, and what comes out.
-function blocks(stack, m, top) {
-  const high = HEAD + stack.n * m.pitch + UNDER;
+function blocks({ image, scored }, stack, m, top) {
+  // On a phone names are pressed in the first block alone; of the others each is in view as a whole.
+  const inner = Math.floor((m.fits - HEAD - UNDER - 4) / stack.n);
+  stack.pitch = m.narrow && !image && !scored ? clamp(inner, 12, m.pitch) : m.pitch;
+  const whole = HEAD + stack.n * stack.pitch + UNDER;
+  const high = stack.pitch < m.pitch ? Math.max(whole, m.fits) : whole;
+  const more = HEAD + stack.n * m.pitch + UNDER - high;
   const count = stack.layers.length + 2;
   stack.blocks = Array.from({ length: count }, (_, i) =>
-    m.narrow ? { x: i ? m.left : 0, top: top + i * high } : { x: i ? m.left + (i - 1) * m.module : 0, top },
+    m.narrow
+      ? { x: i ? m.left : 0, top: top + i * high + (i && more) }
+      : { x: i ? m.left + (i - 1) * m.module : 0, top },
   );
-  stack.y = (row, i = 0) => stack.blocks[i].top + (row + 0.5) * m.pitch;
-  stack.bottom = stack.blocks[count - 1].top + stack.n * m.pitch;
-  stack.pitch = m.pitch;
+  stack.y = (row, i = 0) => stack.blocks[i].top + (row + 0.5) * (i ? stack.pitch : m.pitch);
+  stack.bottom = stack.blocks[count - 1].top + stack.n * stack.pitch;
 }
 
-export function wholeScene(model, width, room, rows, { spare, small, turns, ...told }) {
+export function wholeScene(model, width, room, rows, { spare, small, fits, turns, ...told }) {
   const m = measures(model, width, room, spare, small);
   const { encoder, decoder } = model;
   const scene = new Scene(width, 0, "The whole model");
   // On a phone the answers after each layer stand below the picture.
-  scene.measures = Object.assign(m, told, { rows, listed: m.narrow ? 48 + 20 * model.guesses.length : 0 });
+  scene.measures = Object.assign(m, told, { rows, small, fits, listed: m.narrow ? 48 + 20 * model.guesses.length : 0 });
   if (model.image) scene.paint((p) => (p.own = m.query));
-  let top = m.above + (m.narrow && model.image ? m.side + m.listed + 59 : 0);
+  // A small picture's titles are larger than others.
+  let top = m.above + (small ? 8 : 0) + (m.narrow && model.image ? m.side + m.listed + 59 : 0);
   for (const stack of model.stacks) {
     const n = stack === decoder ? rows : stack.n;
-    blocks(stack, m, top);
+    blocks(model, stack, m, top);
     stackScene(scene, model, stack, m, n);
     if (stack === encoder && !stack.answers) memory(scene, model, m);
     if (stack === encoder && turns) compares(scene, stack.bottom + 4);
@@ -127,7 +134,6 @@ export function wholeScene(model, width, room, rows, { spare, small, turns, ...t
 
 function stackScene(scene, model, stack, m, rows) {
   const { label } = m;
-  const height = stack.n * m.pitch;
   const end = m.narrow ? m.width - 2 : stack.blocks[stack.blocks.length - 1].x;
   (m.narrow ? stack.blocks : stack.blocks.slice(0, 1)).forEach(({ x, top }, i) => {
     const reach = stack.answers && i > stack.layers.length ? x : end; // not through what is answered
@@ -138,23 +144,23 @@ function stackScene(scene, model, stack, m, rows) {
         p.straight(label + 4, stack.y(row, i), reach, stack.y(row, i), { color, width: row < rows ? 1.5 : 1 });
       }
     });
-    tokens(scene, model, stack, m, top, rows, i);
+    tokens(scene, model, stack, { ...m, pitch: i ? stack.pitch : m.pitch }, top, rows, i);
   });
   embedding(scene, model, stack, m, rows);
   if (stack.image) picture(scene, model, stack, m.narrow ? 4 : stack.blocks[0].top + m.pitch + 4, m);
   stack.layers.forEach((sublayers, i) => layerBox(scene, model, stack, sublayers, i, m, rows));
   if (model.guesses.length) verdicts(scene, model, stack, m);
-  for (const { top } of m.narrow ? stack.blocks : stack.blocks.slice(0, 1))
-    scene.part(stack.name, 0, top - 2, end, height + 4);
+  for (const [i, { top }] of (m.narrow ? stack.blocks : stack.blocks.slice(0, 1)).entries())
+    scene.part(stack.name, 0, top - 2, end, stack.n * (i ? stack.pitch : m.pitch) + 4);
   // What attends, and what gets a vector, is named.
   const own = stack === model.decoder ? ["masked-self-attention", "cross-attention"] : ["self-attention"];
   scene.part(["embeddings", "positions", ...own], 0, stack.blocks[0].top - 3, stack.arrow || label, rows * m.pitch + 6);
 }
 
-function tokens(scene, model, stack, { pitch, label, current, close }, top, rows, block) {
+function tokens(scene, model, stack, { pitch, label, current, close, small }, top, rows, block) {
   const side = model.stacks.length < 2 ? "Token" : stack.name === "encoder" ? "Source token" : "Target token";
   const right = (stack.arrow || label) - (close ? 6 : 3);
-  const places = stack.image ? [] : namePlaces(stack.tokens, { right, top, pitch, room: right - 1 });
+  const places = stack.image || small ? [] : namePlaces(stack.tokens, { right, top, pitch, room: right - 1 });
   const does = model.scored ? "is scored on" : "writes";
   // Of a picture the patches are pressed, which are larger than their rows; the class token has none.
   const wholeRow = (row, width) => {
@@ -163,6 +169,7 @@ function tokens(scene, model, stack, { pitch, label, current, close }, top, rows
   };
   const nameRect = (row) => (close ? places[row].rect : wholeRow(row, stack.arrow || label));
   (stack.nameRects ||= [])[block] = nameRect;
+  if (small) return;
   if (close) scene.paint((p) => brackets(p, stack.tokens.slice(0, rows), label - 2, top, pitch, places));
   stack.tokens.slice(0, rows).forEach((token, row) => {
     const reads = stack === model.decoder && model.encoder;
@@ -238,7 +245,8 @@ function embedding(scene, model, stack, { label, strip, gap, pitch, vectors: roo
 // Where the parts of a layer lie: attention in columns, the feed-forward network, the strip behind.
 function layerBox(scene, model, stack, sublayers, i, m, rows) {
   const { x, top } = stack.blocks[i + 1];
-  const height = stack.n * m.pitch;
+  const { pitch } = stack;
+  const height = stack.n * pitch;
   const exit = clamp(m.module * 0.15, 7, 34);
   const width = m.module - exit - 10;
   const pad = clamp(width * 0.05, 3, 9);
@@ -283,10 +291,10 @@ function layerBox(scene, model, stack, sublayers, i, m, rows) {
   sublayers.named = { i, x: x + 2, y: top - 12, room, before };
   Object.assign(sublayers, { out: x + width + 5, end: x + width + 5 + exit });
   const { after } = sublayers[sublayers.length - 1];
-  scene.paint((p) => p.strips(after, sublayers.out, top, exit, m.pitch, { rows }));
+  scene.paint((p) => p.strips(after, sublayers.out, top, exit, pitch, { rows }));
   const said = ["After", "after"].map((word) => `${word} ${uncapped(name)}`);
-  scene.vectors([sublayers.out, top, exit, rows * m.pitch], after, stack.tokens, said, () => go, rows);
-  scene.part("add-and-norm", sublayers.out, top, exit, rows * m.pitch);
+  scene.vectors([sublayers.out, top, exit, rows * pitch], after, stack.tokens, said, () => go, rows);
+  scene.part("add-and-norm", sublayers.out, top, exit, rows * pitch);
 }
 
 // A thin line across all rows: here the sublayer's output is added to the residual stream.
@@ -302,7 +310,7 @@ function adds(scene, x, top, height, name) {
 function memory(scene, model, m) {
   const { encoder } = model;
   const block = encoder.blocks[encoder.blocks.length - 1];
-  const [top, height] = [block.top, encoder.n * m.pitch];
+  const [top, height] = [block.top, encoder.n * encoder.pitch];
   const x = block.x + (m.narrow || !model.decoder ? 4 : 14);
   const width = m.narrow ? m.width - block.x - 12 : m.strip;
   encoder.memory = [x, top, width, height];
@@ -310,7 +318,7 @@ function memory(scene, model, m) {
   scene.label(name, Math.min(x, m.width - 52), top - 11, { size: 13, weight: 600, color });
   scene.paint((p) => {
     if (model.decoder) p.box(x - 4, top - 2, width + 8, height + 4, { edge: p.theme.key, radius: 5 });
-    p.strips(encoder.output, x, top, width, m.pitch);
+    p.strips(encoder.output, x, top, width, encoder.pitch);
   });
   scene.part(["encoder", "cross-attention", "memory"], x - 6, top - 4, width + 12, height + 8);
   const said = ["The encoder's output", "in the encoder's output"];
