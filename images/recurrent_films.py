@@ -503,7 +503,7 @@ def _map(scene, written, weights, now, whole, part):
         scene.rect(f"row {i}", 1, y - high / 2, 376, high, "none", "edge", line=1, round=0)
         if i >= now:
             scene.text(f"to come {i}", WROTE_AT, y + 6, word, "muted", anchor="start",
-                       opacity=float(i > now), **late)  # fmt: skip
+                       bold=i == ASKED, opacity=float(i > now), **late)  # fmt: skip
         if i > now:
             continue
         scene.text(f"written {i}", WROTE_AT, y + 6, word, anchor="start", bold=True, **late)
@@ -523,7 +523,6 @@ OWN = {1: "second", 2: "query"}  # the states that are taken have a colour each
 # Entries with which a reader can recompute all that is shown, to the digit.
 FOUR = [95, 110, 103, 98]
 TAKEN, REFUSED = 2, 4  # the pairs that are shown in numbers: one gets a high score, one a low one
-STRIPS = [37 + 101 * k for k in range(5)]  # the middles of their columns
 
 
 def bahdanau_step():
@@ -547,8 +546,8 @@ def bahdanau_step():
     shown = step["tanh"].round(decimals=2) * step["v"].round(decimals=2)
     step["products"] = shown.round(decimals=2)
     step["parts"] = step["alpha"][:, None] * step["encoder"]  # (S, D)
-    first = [step["W s"][FOUR[0]].item(), step["U h"][TAKEN, FOUR[0]].item()]
-    summed = " = ".join((" + ".join(map(number, first)), number(sum(first))))
+    pair = [step["W s"][FOUR[0]].item(), step["U h"][TAKEN, FOUR[0]].item()]
+    one, other, summed, squashed = map(number, (*pair, sum(pair), math.tanh(sum(pair))))
     whole, part, mixed = (  # of the first of the four
         [number(one) for one in step[name][..., FOUR[0]].flatten()]
         for name in ("encoder", "parts", "context")
@@ -561,13 +560,12 @@ def bahdanau_step():
         "The decoder's state s meets every encoder state, for a score.",
         "Take “noir”: four numbers of s, and four of h₃.",
         "Their entries mean different things. Learned matrices bring both into one space.",
-        f"Add entry by entry: {summed}.",
-        "tanh squashes each sum into −1 to 1.",
+        f"Add them, {one} + {other} = {summed}, and squash by tanh into −1 to 1: {squashed}.",
         "A dot product with the learned vector v gives one number, the score.",
         f"The full stop, with the same s: {low} of 4 products are negative.",
         "All other pairs go through the same small network.",
         "A softmax raises e to each score and divides by the sum.",
-        f"It looks mostly at “noir” ({step['alpha'][2]:.2f}), a little at “chat” "
+        f"The model looks mostly at “noir” ({step['alpha'][2]:.2f}), a little at “chat” "
         f"({step['alpha'][1]:.2f}).",
         f"Each state is multiplied by its weight: {step['work'][1]}.",
         f"Added, they are the context: {step['work'][2]}.",
@@ -577,12 +575,12 @@ def bahdanau_step():
 
 
 def _once(step, moment, caption):
-    moves = {0: 2.4, 1: 2.0, 6: 4.2, 7: 4.4, 8: 3.4, 9: 4.2, 11: 2.8, 12: 2.6, 13: 3.2}
-    scene = Scene(caption, moves.get(moment, 1.5), key=moment in (0, 3, 6, 7, 9, 11, 13),
-                  rest=1.2 if moment in (7, 9) else REST)  # fmt: skip
+    moves = {0: 2.4, 1: 2.0, 4: 2.4, 5: 4.4, 6: 5, 7: 3.4, 8: 4.2, 10: 2.8, 11: 2.6, 12: 3.2}
+    scene = Scene(caption, moves.get(moment, 1.5), key=moment in (0, 3, 5, 6, 8, 10, 12),
+                  rest=1.2 if moment in (6, 8) else REST)  # fmt: skip
     words = step["source"]
     scores, shares = step["scores"].tolist(), step["alpha"].tolist()
-    opened = {7: REFUSED}.get(moment, TAKEN if 2 <= moment <= 6 else None)
+    opened = {6: REFUSED}.get(moment, TAKEN if 2 <= moment <= 5 else None)
     for i, (x, word) in enumerate(zip(PLACES, words, strict=True)):
         scene.card(f"word {i}", x, KEY_AT, word, "query", 74, i == opened, when=(0, 0.2))
         scene.text(f"h {i}", x, KEY_AT + 36, STATES[i], "query", room=70)
@@ -590,12 +588,12 @@ def _once(step, moment, caption):
             gap, turn = (330, 43), (0.4, 0.7 + 0.06 * i)
             scene.line(f"ask {i}", [gap, (x, KEY_AT - 19)], "key", opacity=0.6, when=turn,
                        start={"points": [*gap, *gap]})  # fmt: skip
-        scored = {TAKEN: 6, REFUSED: 7}.get(i, 8)
+        scored = {TAKEN: 5, REFUSED: 6}.get(i, 7)
         if 1 <= moment < scored:
             scene.card(f"s {i}", x, KEY_AT - 34, "s", "key", 34, True, 26,
                        start=(330, WRITTEN_AT), when=(0.1 * i, 0.1 * i + 0.5))  # fmt: skip
         if moment == scored:  # the score rises, on a card, so that it can be read all the way
-            alone = moment < 8
+            alone = moment < 7
             since, foot = (0.88, (409, 393)) if alone else (0.4 + 0.1 * i, (240, 260))
             scene.card(f"up {i}", x, SCORE_AT - 6, number(scores[i]), "ink", 74, height=28,
                        opacity=0, start=foot, when=(since, since + 0.1))  # fmt: skip
@@ -605,24 +603,24 @@ def _once(step, moment, caption):
         if moment >= scored:
             how = {"when": (since + 0.08, since + 0.1)} if moment == scored else {}
             scene.text(f"score {i}", x, SCORE_AT, number(scores[i]), "ink", 19, bold=True, **how)
-        if moment >= 9 and i in OWN:
+        if moment >= 8 and i in OWN:
             high = 48 * shares[i]
             scene.rect(f"bar {i}", x - 34, BAR_AT - high, 68, high, "result",
                        start={"y": BAR_AT, "height": 0}, when=(0.85, 1))  # fmt: skip
             scene.text(f"weight {i}", x, BAR_AT - 6 - high, f"{shares[i]:.2f}", "result", bold=True,
                        when=(0.85, 1))  # fmt: skip
-    if moment == 8:
+    if moment == 7:
         scene.card("network", 240, 260, "v · tanh(W s + U h)", "value", 210, when=(0, 0.2))
-    if moment >= 9:
+    if moment >= 8:
         rest = f"the other four: {sum(shares) - sum(shares[i] for i in OWN):.3f}"
         scene.text("others", PLACES[4], BAR_AT - 6, rest, "muted", room=220, when=(0.85, 1))
     rows = ("score", "ink", 55, 60), ("weight α", "result", 178, 69)
-    for name, ink, y, high in rows[: 1 + (moment > 8)]:
+    for name, ink, y, high in rows[: 1 + (moment > 7)]:
         scene.rect(f"{name} row", 3, y, 474, high, "none", "edge")
         scene.text(f"{name} name", 9, y + 19, name, ink, anchor="start")
     scene.text("writes", 6, WRITTEN_AT + 6, "the decoder writes", "key", anchor="start", bold=True,
                room=180)  # fmt: skip
-    from_s, last = {"start": (330, WRITTEN_AT)}, moment == 13
+    from_s, last = {"start": (330, WRITTEN_AT)}, moment == 12
     scene.card("so far", 240, WRITTEN_AT, "the", "key", 84, when=(0, 0.4), **from_s)
     gap = ("black", "key", 84, True) if last else ("?", "key", 84)
     scene.card("gap", 432, WRITTEN_AT, *gap, when=(0.8, 1) if moment else (0.1, 0.5), **from_s)
@@ -630,9 +628,9 @@ def _once(step, moment, caption):
     scene.card("s", 330, WRITTEN_AT, state, "key", 84, True, when=(0.8, 1))
     if opened is not None:
         _opened(scene, step, opened, moment)
-    if moment == 9:
+    if moment == 8:
         _softmax(scene, words, scores)
-    if moment < 2 or moment >= 10:
+    if moment < 2 or moment >= 9:
         _mixed(scene, step, moment)
     if last:
         _next(scene)
@@ -660,23 +658,23 @@ def _softmax(scene, words, scores):
 
 def _mixed(scene, step, moment):
     """Draw the states as columns; two are multiplied by their weights and slide onto each other."""
-    (middle, top), times, joined = MIX_AT, moment > 10, moment > 11
+    (middle, top), times, joined = MIX_AT, moment > 9, moment > 10
     top -= 72 * (moment < 2)  # where weights will be
     for i, (place, share) in enumerate(zip(PLACES, step["alpha"].tolist(), strict=True)):
         if times and i not in OWN:
             continue
         x, how = (middle, {"when": (0.15, 0.6)}) if joined else (place, {})
-        colour = "result" if joined else OWN.get(i, "muted") if moment > 9 else "query"
-        tint = SHADE * share if moment > 9 and i in OWN else 0.2
-        if moment == 11:  # the weight comes down to its column
+        colour = "result" if joined else OWN.get(i, "muted") if moment > 8 else "query"
+        tint = SHADE * share if moment > 8 and i in OWN else 0.2
+        if moment == 10:  # the weight comes down to its column
             scene.card(f"times {i}", place, top - 15, f"· {share:.2f}", OWN[i], 68, height=24,
                        start=(place, BAR_AT - 12 - 48 * share), when=(0.1, 0.4))  # fmt: skip
         for k, value in enumerate(step["parts" if times else "encoder"][i][FOUR].tolist()):
             y = top + 27 * k
-            if moment == 11:  # row by row, so that numbers are always there
+            if moment == 10:  # row by row, so that numbers are always there
                 how = {"when": (0.4 + 0.12 * k, 0.6 + 0.12 * k)}
             scene.rect(f"column {i} {k}", x - 34, y, 68, 25, colour, tint=tint, round=0, **how)
-            if moment < 13:
+            if moment < 12:
                 near = 21 * (2 * i - 3) if joined else 0  # the numbers meet, and become their sum
                 scene.text(f"of {i} {k}", x + near, y + 18, number(value), room=64,
                            opacity=float(not joined), **how)  # fmt: skip
@@ -686,8 +684,8 @@ def _mixed(scene, step, moment):
         scene.text("context", middle, top - 6, "context c", "result", bold=True, when=(0.5, 0.7))
         for k, value in enumerate(step["context"][FOUR].tolist()):
             scene.text(f"mixed {k}", middle, top + 27 * k + 18, number(value), when=(0.45, 0.58))
-    if moment in (11, 12):
-        for k, words in enumerate(step["work"][: moment - 9]):
+    if moment in (10, 11):
+        for k, words in enumerate(step["work"][: moment - 8]):
             scene.text(f"work {k}", 264, top + 18 + 27 * k, words, [*OWN.values(), "result"][k],
                        anchor="start", bold=True, room=210, when=(0.5, 0.65))  # fmt: skip
 
@@ -708,55 +706,53 @@ def _next(scene):
 
 def _opened(scene, step, i, moment):
     """Draw the score of pair i in numbers: four entries of every vector on the way."""
-    left, apart, low = STRIPS, moment == 3, i == REFUSED
-    from_query = step["W s"]
+    apart, low = moment == 3, i == REFUSED
     from_key, tanh, products = (step[name][i] for name in ("U h", "tanh", "products"))
-    # name, colour, vector, from which moment to which, where, and when it comes
-    strips = [("s", "key", step["state"], 2, 3, 116, 0.5),
-              ("h₃", "query", step["encoder"][i], 2, 3, 356, 0.5),
-              ("W s", "key", from_query, 3, 5, 198 if apart else left[0], 0.5),
-              ("U h₃", "query", from_key, 3, 5, 438 if apart else left[1], 0.5),
-              ("sum", "muted", from_query + from_key, 4, 5, left[2], 0.6),
-              ("tanh", "result", tanh, 5, 6, left[3], 0.5),
-              ("v", "value", step["v"], 6, 7, left[3 if low else 1], 0),
-              ("v · tanh", "ink", products, 6, 6, left[2], 0.3),
-              (" W s", "key", from_query, 7, 7, left[0], 0.1),
-              ("U h₅", "query", from_key, 7, 7, left[1], 0.25),
-              (" tanh", "result", tanh, 7, 7, left[2], 0.4),
-              (" v · tanh", "ink", products, 7, 7, left[4], 0.55)]  # fmt: skip
-    signs = {3: "==", 4: "+=", 5: "+=→", 6: " →←", 7: "+→·="}.get(moment, "")
+    # name, colour, vector, from which moment on, where
+    columns = [("W s", "key", step["W s"], 3, 198 if apart else 37),
+               (f"U {STATES[i]}", "query", from_key, 3, 438 if apart else 138),
+               ("tanh", "result", tanh, 4, 239),
+               ("v", "value", step["v"], 5, 340),
+               ("v · tanh", "ink", products, 5, 441)]  # fmt: skip
+    if moment < 4:
+        columns += [
+            ("s", "key", step["state"], 2, 116),
+            ("h₃", "query", step["encoder"][i], 2, 356),
+        ]
+        scene.text("four", 6, 352, "4 of 128 numbers of each vector" + "; W, U: 128 × 128" * apart,
+                   "muted", anchor="start")  # fmt: skip
+    signs = {3: "==", 4: "+→", 5: "+→·=", 6: "+→·="}.get(moment, "")
     for x, sign in zip((157, 397) if apart else (87, 188, 289, 390), signs, strict=False):
-        scene.text(f"sign {moment} {x}", x, 274, sign, "ink", 20, bold=True, when=(0.6, 0.7))
+        scene.text(f"sign {i} {x}", x, 274, sign, "ink", 20, bold=True, when=(0.6, 0.7))
     for x, matrix in ((42, "W"), (282, "U")) if apart else ():  # as wide as it is high
         scene.rect(matrix, x - 36, 234, 72, 72, "value", "value", 0.12, when=(0, 0.4))
         scene.text(f"{matrix} name", x, 278, matrix, "value", 24, bold=True, when=(0, 0.4))
-    for name, colour, values, first, last, x, since in strips:
-        if not first <= moment <= last:
+    for n, (name, colour, values, first, x) in enumerate(columns):
+        if moment < first:
             continue
-        moved = {"when": (0.2, 0.5) if moment > first else (since, since + 0.3)}
-        scene.text(f"{name} name", x, 212, name.strip(), colour, bold=True, room=76, **moved)
-        # The column of noir is the one that stood below its word.
-        box, entry = ("column 2", "of 2") if name == "h₃" else (f"{name} box", f"{name} entry")
+        since = (0.05, 0.15, 0.25, 0, 0.4)[n] if low else {"v": 0, "v · tanh": 0.35}.get(name, 0.5)
+        moved = {"when": (0.2, 0.5) if first < moment < 6 else (since, since + 0.3)}
+        # The column of noir is the one that stood below its word, and v stays.
+        own = "column 2" if name == "h₃" else name if name == "v" else f"{name} {i}"
+        scene.text(f"{own} name", x, 212, name, colour, bold=True, room=76, **moved)
         for k, value in enumerate(values[FOUR].tolist()):
             y, how = 218 + 26 * k, moved
-            if moment == first and name != "h₃":  # row by row
+            if (low or moment == first) and name != "h₃":  # row by row
                 how = {"when": (since + 0.08 * k, since + 0.08 * k + 0.1)}
-            scene.rect(f"{box} {k}", x - 31, y, 62, 26, colour, colour, 0.12, **how)
-            scene.text(f"{entry} {k}", x, y + 19, number(value), "ink", room=56, **how)
-    if moment < 6:
-        more = "; W, U: 128 × 128" * apart
-        scene.text("four", 6, 352, f"4 of 128 numbers of each vector{more}", "muted",
-                   anchor="start")  # fmt: skip
+            entry = f"of 2 {k}" if name == "h₃" else f"{own} entry {k}"
+            scene.rect(f"{own} {k}", x - 31, y, 62, 26, colour, colour, 0.12, **how)
+            scene.text(entry, x, y + 19, number(value), "ink", room=56, **how)
+    if moment < 5:
         return
-    for k, one in enumerate(FOUR):  # a product's factors meet, and then it falls into the sum
-        y, flies = 231 + 26 * k, {"height": 26, "opacity": 0}
-        for name, from_x, x in () if low else (("v", left[1], 208), ("tanh", left[3], 270)):
-            scene.card(f"{name} flies {k}", x, y, scene.shapes[f"{name} entry {k}"]["text"],
-                       "value" if name == "v" else "result", 62, start=(from_x, y),
-                       when=(0.18 + 0.08 * k, 0.34 + 0.08 * k), **flies)  # fmt: skip
-        turn = 0.76 - 0.03 * k
-        scene.card(f"falls {k}", 70 + 75 * k, 360, number(products[one].item()), "ink", 62,
-                   start=(left[4 if low else 2], y), when=(turn - 0.12, turn), **flies)  # fmt: skip
+    for k, one in enumerate(FOUR):  # a number of tanh flies to v's, and their product from there
+        y, turn = 231 + 26 * k, since + 0.08 * k
+        for name, to, start, value, since_then in (
+            ("factor", (340, y), (239, y), tanh, turn - 0.1),
+            ("product", (441, y), (340, y), products, turn),
+            ("term", (70 + 75 * k, 360), (441, y), products, 0.72 - 0.03 * k),
+        ):
+            scene.card(f"{name} {k}", *to, number(value[one].item()), "ink", 62, height=26,
+                       opacity=0, start=start, when=(since_then, since_then + 0.1))  # fmt: skip
     four, score = products[FOUR].sum().item(), step["scores"][i].item()
     terms = " + ".join(map(number, products[FOUR].tolist())).replace("+ −", "− ")
     rest = number(round(score, 2) - round(four, 2))

@@ -350,17 +350,15 @@ def test_the_step_of_bahdanau_can_be_recomputed_from_the_numbers_that_it_shows()
         return torch.tensor([float(word) for word in words])
 
     near = {"rtol": 0, "atol": 0.0051}  # digits as shown
-    for i, names in (  # a pair with a high score, and one with a low one
-        (2, ("W s", "U h₃", "tanh", "v · tanh")),
-        (4, (" W s", "U h₅", " tanh", " v · tanh")),
-    ):
-        from_s, from_h, tanh, products = (column(f"{name} entry") for name in names)
+    for i, key in ((2, "U h₃"), (4, "U h₅")):  # a pair with a high score, and one with a low one
+        names = (f"W s {i}", f"{key} {i}", f"tanh {i}", f"v · tanh {i}", "v")
+        from_s, from_h, tanh, products, v = (column(f"{name} entry") for name in names)
         torch.testing.assert_close((from_s + from_h).tanh(), tanh, **near)
-        torch.testing.assert_close(tanh * column("v entry"), products, **near)
+        torch.testing.assert_close(tanh * v, products, **near)
         (*terms, total), (four, rest) = (
             [
                 float(one)
-                for one in re.findall(r"-?\d+\.\d\d", said.replace("− ", "−").replace("−", "-"))
+                for one in re.findall(r"-?\d+\.\d\d", said.replace("− ", "-").replace("−", "-"))
             ]
             for said in (shapes[f"{name} {i}"]["text"] for name in ("terms", "sums"))
         )
@@ -369,12 +367,17 @@ def test_the_step_of_bahdanau_can_be_recomputed_from_the_numbers_that_it_shows()
         score = shapes[f"score {i}"]["text"]
         assert f"{four + rest:.2f}" == score.replace("−", "-")
         assert score == shapes[f"gives {i}"]["text"] == shapes[f"up {i}.text"]["text"]
-        scene = show("bahdanau_step").data["scenes"][5 + i // 2]  # what is multiplied flies
+        scene = show("bahdanau_step").data["scenes"][4 + i // 2]  # what is multiplied flies
         assert (f": {(products < 0).sum()} of 4 products are negative" in scene["caption"]) == (
             i == 4
         )
-        assert {f"falls {k}" for k in range(4)} < scene["shapes"].keys()
-    assert torch.allclose(column("W s entry") + column("U h₃ entry"), column("sum entry"))
+        assert {f"{name} {k}" for name in ("factor", "product", "term") for k in range(4)} < {
+            *scene["shapes"]
+        }
+    added = show("bahdanau_step").data["scenes"][4]["caption"].replace("−", "-")
+    said = [float(one) for one in re.findall(r"-?\d\.\d\d", added)]
+    firsts = [column(f"{name} 2 entry")[0].item() for name in ("W s", "U h₃", "tanh")]
+    assert said == pytest.approx([*firsts[:2], sum(firsts[:2]), firsts[2]])
     weights = torch.zeros(6)  # those that are as good as nothing are said once, with their sum
     weights[1:3] = torch.tensor([float(shapes[f"weight {i}"]["text"]) for i in (1, 2)])
     exact = column("score", 6).softmax(0)
@@ -385,13 +388,12 @@ def test_the_step_of_bahdanau_can_be_recomputed_from_the_numbers_that_it_shows()
         said = f"{powers[i]:,.0f} ÷ {powers.sum():,.0f} = {powers[i] / powers.sum():.2f}"
         assert shapes[f"share {i} e"]["text"] == said  # and no chain of equals that aren't equal
         assert shapes[f"raised {i} e"]["text"] == f"= {powers[i]:,.0f}"
-        softmax = show("bahdanau_step").data["scenes"][9]["shapes"]  # powers, sum, weights
+        softmax = show("bahdanau_step").data["scenes"][8]["shapes"]  # powers, sum, weights
         began = [softmax[one]["when"][0] for one in (f"raised {i} e", "all six", f"share {i} e")]
         assert [*began, softmax[f"weight {i}"]["when"][0]] == sorted({*began, 0.85})
     mixed = column("mixed")
     assert shapes["column 1 0"]["x"] == shapes["column 2 0"]["x"]  # onto each other
     assert shapes["s.text"]["text"] == "next s"  # beside “black”, which it wrote
-    assert shapes["s entry 0"]["text"] != shapes["U h₃ entry 0"]["text"]  # not one and the same
     turns = [shapes[f"pair {i}"]["when"][0] for i in (0, 1, 3, 5)]  # through the same network
     assert turns == sorted({*turns})
     _, table, opened, *_, whole, taken, added, _ = show("bahdanau_step").data["scenes"]
