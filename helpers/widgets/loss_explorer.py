@@ -57,14 +57,6 @@ class LossExplorer(Explorer):
             "perplexity": perplexity(F.cross_entropy(logits, right).item()),  # never smoothed
         }
 
-    def describe(self):
-        found = self.numbers
-        return (
-            f"Bars of target and prediction for five words; {self.target} is right and gets "
-            f"{number(found['predicted'][WORDS.index(self.target)])}. Cross-entropy "
-            f"{number(found['cross_entropy'])} nats, KL {number(found['kl'])}."
-        )
-
     def tell(self):
         """Say where the loss comes from, and what to press."""
         found, right = self.numbers, WORDS.index(self.target)

@@ -33,32 +33,20 @@ class MaskBuilder(Explorer):
         self.slider("padding", "Padded keys")
         self.switch("causal", "Causal: no looking ahead")
         self.switch("cross", "Cross-attention: keys from another sentence")
-        self.button("Restore edits", lambda _: self.take(self._dropped))
+        self.observe(self._no_future, names=["causal", "cross"])
+        self._no_future()
+
+    def _no_future(self, *_):
         self.causal = self.causal and not self.cross
-        self._dropped = {}  # what was set by hand until a rule was changed
-        self.observe(self._rules_again, names=["padding", "causal", "cross"])
-
-    def _rules_again(self, _):
-        if self.allowed or self.masked:
-            self._dropped = {"allowed": self.allowed, "masked": self.masked}
-            self._at = self.query  # until another row is looked at, the page says so
-        self.take({"allowed": (), "masked": (), "causal": self.causal and not self.cross})
-
-    def reset(self, *_):
-        self._dropped = {}
-        super().reset()
 
     def compute(self):
         """Put the masks together; weigh every row."""
         mask = padding_mask(torch.arange(6)[None] < 6 - self.padding, False)[0, 0].expand(6, 6)
-        if self.causal and not self.cross:
+        if self.causal:
             mask = mask & causal_mask(6)
         ruled, mask = mask.flatten().tolist(), mask.clone()
         mask.view(-1)[list(self.allowed)] = True
         mask.view(-1)[list(self.masked)] = False
-        if self.allowed or self.masked:
-            self._dropped = {}
-        self.controls["Restore edits"].disabled = not self._dropped
         self.controls["causal"].disabled = self.cross  # another sentence has no future to hide
         scores = torch.randn(6, 6, generator=torch.Generator().manual_seed(2 + self.cross))
         weights = masked_softmax(scores, mask)
@@ -75,8 +63,6 @@ class MaskBuilder(Explorer):
         asked = "Press a cell to change that. What do the weights do once a whole row is masked?"
         if self.cross:
             asked = "Another sentence has no later words to hide, so the causal mask is off."
-        if self._dropped and self.query == self._at:
-            asked = "The rule has changed: your edits are gone. “Restore edits” brings them back."
         if not seen:
             asked = "PyTorch’s own softmax gives nan for such a row; ours puts zeros in its place."
         return f"“{self._queries()[self.query - 1]}” is allowed to attend to: {names}.", asked
@@ -109,7 +95,7 @@ class MaskBuilder(Explorer):
         sheet.rect(88, y, 312, 40, stroke=BLUE, line=3, round=3)
         sheet.text(0, 342, "✓ allowed", GREEN)
         sheet.text(104, 342, "■ padding", GREY)
-        sheet.text(214, 342, "□ later" if self.causal and not self.cross else "", INK)
+        sheet.text(214, 342, "□ later" * self.causal, INK)
         words = "▢ by hand" if self.allowed or self.masked else ""
         sheet.text(400, 342, words, anchor="end")
         return sheet

@@ -147,16 +147,14 @@ class Sheet:
         place = f"transform: translate({x:.1f}px, {y:.1f}px)"
         self.shapes.append(f'<g style="{place}">{"".join(other.shapes)}</g>')
 
-    def text(self, x, y, words, colour=INK, size=TEXT, anchor="start", bold=False, turn=0,
-             spare=False):  # fmt: skip
-        """Write words on the base line y, risen by `turn` degrees; if `spare`, not on a phone.
+    def text(self, x, y, words, colour=INK, size=TEXT, anchor="start", bold=False, turn=0):
+        """Write words on the base line y, risen by `turn` degrees.
 
         The `anchor` says which part of them stands at x: "start", "middle" or "end".
         """
         extra = f' font-size="{size}"' if size != TEXT else ""
         extra += f' text-anchor="{anchor}"' if anchor != "start" else ""
         extra += ' font-weight="bold"' if bold else ""
-        extra += ' class="spare"' if spare else ""
         extra += f' transform="rotate({-turn:g} {x:.1f} {y:.1f})"' if turn else ""
         extra += f" {_filled(colour)}" if colour != INK else ""
         words = lowered(str(words), r"(?<=\bW)_([OQKV])\b(?!\()")  # a matrix; no line that uses it
