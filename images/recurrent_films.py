@@ -35,14 +35,11 @@ def _trained(french):
 
 PLACES = [44 + 79 * i for i in range(6)]  # the middles of the words
 LONG = "le petit chat dans le parc ne dort pas pendant que les garçons achètent le vieux sac noir ."
-TOLD = {  # its translations, line by line
-    "expected": "the little cat in the park/does not sleep/while the boys buy/the old black bag .",
-    "the decoder writes from c": "the little cat in the park/does not dance/"
-    "while the old black horses/dance in the park .",
-}
-MEASURE = (  # how a layer's thickness was measured, line by line
-    "The further the state moves when a word/is exchanged, the thicker its layer./"
-    "Together, all fill the jar, a state of/64 numbers."
+# Its translations, line by line, and how a layer's thickness was measured.
+EXPECTED = "the little cat in the park/does not sleep/while the boys buy/the old black bag ."
+WRITTEN = "the little cat in the park/does not dance/while the old black horses/dance in the park ."
+MEASURE = (
+    "The further the state of 64 numbers/moves when a word is exchanged,/the thicker its layer."
 )
 READ_AT, ON_AT, BACK_AT = 40, 68, 266  # the heights of the words and of both readers' jars
 WIDE, HIGH = 70, 156  # a state as a jar of layers
@@ -65,11 +62,10 @@ def hidden_state_travelling():
     with a layer per word. It never grows, so the layers below shrink: that of le from all of it to
     40, 23, 14, 11 and 9 percent. A second reader goes backwards, and of its last state, le is 17
     percent. Both last states are the context vector, in which each token has 9 to 27 percent of a
-    jar, and all English words are right. Then a sentence of 20 tokens fills the same two jars, and
-    each has 2 to 9 percent. Out of these, the decoder writes that a cat does not dance while horses
-    dance in the park, instead of boys who buy a bag. In the end there is a chart of 600 sentences:
-    from one vector, 100 percent of the nouns of the shortest arrive, then 95, 91, 86, 79, and 66
-    percent of those of the longest. With attention it's 100 percent at all lengths.
+    jar, and all English words are right. Then 20 tokens fill the same two jars, and each has 2 to 9
+    percent. From these, the decoder writes that horses dance, instead of boys who buy a bag. A
+    chart of 600 sentences ends the film: from one vector, 100 percent of the nouns of the shortest
+    arrive, then 95, 91, 86, 79, and 66 of the longest. With attention it's 100 at all lengths.
 
     A layer's thickness is its word's share of all movements of a state: how far the state
     moves, on average, when the word is exchanged for each other word of the vocabulary.
@@ -102,11 +98,6 @@ def _arriving(model):
     return [arrived[i] / wanted[i] for i in range(len(GROUPS))]
 
 
-def _lasts(back, on):
-    """Return both readers' last states."""
-    return {"backwards": back[0], "forwards": on[-1]}
-
-
 def _range(back, on):
     """Return the least and the largest share of a token in both last states."""
     shares = back[0] + on[-1]
@@ -129,7 +120,7 @@ def _travelling(short, long):
         "Both last states are the context vector. From it the decoder writes word after word, and "
         "the translation is right.",
         f"Now {len(many)} tokens share the same two jars. The layers get thin: each token has "
-        f"{_range(*far)} of a jar, and not {_range(back, on)}.",
+        f"{_range(*far)} of a jar, instead of {_range(back, on)}.",
         "This is what the decoder writes from it. The marked lines are wrong: horses "
         "dance, and there are no boys and no bag.",
         f"Was that bad luck? In {COUNTED} new sentences, the longer they are, the fewer of their "
@@ -183,7 +174,9 @@ def _read_on(scene, read, states, before, seen):
         if i < last:
             _pale(scene, "forwards", i, state, ON_AT, (0.6, 1))
         if i == last or new:
-            _share(scene, f"share {i}", i, ON_AT, state, i == last, when=(0.6, 1))
+            words = f"{'le ' * (i == last)}{state[0]:.0%}"
+            scene.text(f"share {i}", PLACES[i], ON_AT + HIGH + 24, words, COLOURS[0],
+                       bold=i == last, room=70, when=(0.6, 1))  # fmt: skip
     if seen < len(read) or not new:
         x = PLACES[seen % len(read)] + 10
         scene.text("forwards", x, ON_AT + HIGH + 24, "forwards", "muted", when=(0.2, 0.5))
@@ -191,8 +184,8 @@ def _read_on(scene, read, states, before, seen):
 
 def _read_back(scene, read, states, waits):
     """Draw the second reader, whose jar `waits` at the right until the first one is done."""
-    early, late = {"when": (0.2, 0.5)}, {"when": (0.85, 1)}
-    scene.text("backwards", 430, BACK_AT + HIGH + 24, "backwards", "muted", **early)
+    foot, early, late = BACK_AT + HIGH + 24, {"when": (0.2, 0.5)}, {"when": (0.85, 1)}
+    scene.text("backwards", 430, foot, "backwards", "muted", **early)
     if waits:
         x, y = PLACES[-1] - WIDE / 2 - 3, BACK_AT - 3
         scene.rect("backwards jar", x, y, WIDE + 6, HIGH + 6, "none", "ink", **early)
@@ -204,7 +197,8 @@ def _read_back(scene, read, states, waits):
             _pale(scene, "backwards", i, states[i], BACK_AT, (begin, begin + 0.1))
         layers = dict.fromkeys(range(len(read)), late)
         _jar(scene, "backwards", read, states[0], PLACES[0] - WIDE / 2, BACK_AT, layers, (0, 0.9))
-        _share(scene, "back share", 0, BACK_AT, states[0], True, **late)
+        words = f"le {states[0][0]:.0%}"
+        scene.text("back share", PLACES[0], foot, words, COLOURS[0], bold=True, room=70, **late)
 
 
 def _pale(scene, reader, i, state, top, when):
@@ -213,30 +207,23 @@ def _pale(scene, reader, i, state, top, when):
         scene.rect(f"was {reader} {i} {k}", *box, COLOURS[k], opacity=0.22, when=when, **LAYER)
 
 
-def _share(scene, name, i, top, state, now, **how):
-    words = f"{'le ' * now}{state[0]:.0%}"
-    scene.text(name, PLACES[i], top + HIGH + 24, words, COLOURS[0], bold=now, room=70, **how)
-
-
 def _context(scene, *sentences, new=False):
     """Draw the last states of the last sentence, which are `new`, or come after the first one's."""
-    (read, *now), old = sentences[-1], _lasts(*sentences[0][1:])
+    (_, old_back, old_on), (read, back, on) = sentences[0], sentences[-1]
+    states = (back[0], on[-1]), (old_back[0], old_on[-1])
     scene.text("context", 109, 148, "context vector c", bold=True)
     when, soon = (0, 0.4) if new else (0.1, 0.4), {"when": (0.4, 0.5)}
-    for reader, state in _lasts(*now).items():
-        x, name = LAST_AT[reader], reader if new else f"reads {reader}"
+    for (reader, x), state, old in zip(LAST_AT.items(), *states, strict=True):
+        name, was = (reader, {}) if new else (f"reads {reader}", dict(enumerate(old)))
         scene.text(name, x + WIDE / 2, CONTEXT_AT + HIGH + 24, reader, "muted", room=100, **soon)
-        was = {} if new else dict(enumerate(old[reader]))
         stays = [was.get(name, 1e-3) for name, _ in _named(read)]  # others begin thin
         ways = {
             i: {"when": when, "start": {"y": y + HIGH * new, "height": high}}
             for i, _, y, _, high in _stacked(stays, x, CONTEXT_AT, reader)
         }
         _jar(scene, "whole " * new + reader, read, state, x, CONTEXT_AT, ways, when)
-    if new:
-        return
     scene.text("numbers", 109, 372, "2 × 64 numbers", "muted", **soon)
-    for i, (tokens, *one) in enumerate(sentences):
+    for i, (tokens, *one) in enumerate(sentences[new:]):
         ink, words = "ink" if tokens == read else "muted", f"{len(tokens)} tokens: {_range(*one)}"
         scene.text(f"each {i}", 109, 400 + 26 * i, words, ink, room=206)
 
@@ -244,19 +231,17 @@ def _context(scene, *sentences, new=False):
 def _written(scene):
     """Draw the translation: all its words come out of the context vector, one after the other."""
     scene.text("decoder", 222, 148, "the decoder writes", "muted", anchor="start", bold=True)
-    written = [*toy_models.load_toy("gru").translate(FRENCH).split(), "<eos>"]
-    for i, word in enumerate(written):
-        y, turn = 186 + 46 * i, 0.4 + 0.08 * i
-        how = {"when": (turn, turn + 0.2)}
+    for i, word in enumerate([*toy_models.load_toy("gru").translate(FRENCH).split(), "<eos>"]):
+        y, how = 186 + 46 * i, {"when": (0.4 + 0.08 * i, 0.6 + 0.08 * i)}
         scene.arrow(f"from c {i}", 212, 229 + 6 * i, 352, y, **how)
         scene.card(f"written {i}", 414, y, word, "ink", 104, **how)
 
 
 def _named(read):
     """Return name and colour of each token: those of the short sentence keep both."""
-    short = [*FRENCH.split(), "<eos>"]
+    short = {word: j for j, word in enumerate([*FRENCH.split(), "<eos>"])}
     for i, word in enumerate(read):
-        j = short.index(word) if word in short else None
+        j = short.get(word)
         name = f"long {i}" if j is None or word in read[:i] else j
         yield name, COLOURS[(i + 2 * (i // 5) + 1) % 5 if j is None else j]  # no two alike meet
 
@@ -272,18 +257,18 @@ def _many(scene, words):
 
 def _translated(scene, written):
     """Write what is expected, and when it's `written`, what comes out of the context vector."""
-    right = TOLD["expected"].split("/")
-    for j, (head, said) in enumerate(TOLD.items()):
-        y = 176 + 136 * j
-        scene.text(f"head {j}", 222, y, head, "muted", anchor="start", bold=True, when=(0.3, 0.5))
-        for i, line in enumerate(said.split("/")):
-            begin = 0.15 * (i + 2 - j)
-            if j:
-                ink = "bad" if written and line != right[i] else "rule"
-                scene.rect(f"room {i}", 222, y + 8 + 26 * i, 256, 23, ink, ink, 0.15, when=(0.7, 1))
-            if written or not j:
-                scene.text(f"line {i} {j}", 228, y + 25 + 26 * i, line, anchor="start", room=246,
-                           when=(begin, begin + 0.25))  # fmt: skip
+    how = {"anchor": "start", "room": 246}
+    soon = {"when": (0.3, 0.5), **how}
+    for j, head in enumerate(("expected", "the decoder writes from c")):
+        scene.text(f"head {j}", 222, 176 + 136 * j, head, "muted", bold=True, **soon)
+    lines = zip(EXPECTED.split("/"), WRITTEN.split("/"), strict=True)
+    for i, (right, line) in enumerate(lines):
+        y, begin = 201 + 26 * i, 0.15 * i
+        ink = "bad" if written and line != right else "rule"
+        scene.rect(f"room {i}", 222, y + 119, 256, 23, ink, ink, 0.15, when=(0.7, 1))
+        scene.text(f"right {i}", 228, y, right, when=(begin + 0.3, begin + 0.5), **how)
+        if written:
+            scene.text(f"line {i}", 228, y + 136, line, when=(begin + 0.1, begin + 0.35), **how)
 
 
 def _chart(scene, arriving, read, back, on, attention):
@@ -298,24 +283,19 @@ def _chart(scene, arriving, read, back, on, attention):
     for i, (shortest, longest) in enumerate(GROUPS):
         words = f"{shortest}–{longest}"
         scene.text(f"length {i}", 92 + 66 * i, 408, words, "muted", room=62, **axes)
-    for reader, state in _lasts(back, on).items():
-        x = 140 + 0.6 * LAST_AT[reader]
-        _jar(scene, reader, read, state, x, 266, when=(0.2, 0.45), size=0.6)
+    for (reader, x), state in zip(LAST_AT.items(), (back[0], on[-1]), strict=True):
+        _jar(scene, reader, read, state, 140 + 0.6 * x, 266, when=(0.2, 0.45), size=0.6)
     for i, (_, ink) in enumerate(_named(read) if attention else ()):
-        scene.rect(f"state {i}", 104 + 11 * i, 42, 8, 20, ink, start={"x": 104}, when=(0, 0.4),
-                   **LAYER)  # fmt: skip
+        scene.rect(f"state {i}", 104 + 11 * i, 42, 8, 20, ink, start={"x": 104}, **LAYER, **axes)
     for model, (name, ink, *where, below) in list(MODELS.items())[: 1 + attention]:
         scene.text(model, *where, name, ink, anchor="start", bold=True, when=(0.35, 0.45))
-        before = ()
-        for i, share in enumerate(arriving[model]):
-            x, y, how = 92 + 66 * i, 380 - 284 * share, {"when": (0.4 + 0.1 * i, 0.5 + 0.1 * i)}
-            if before:
-                start = {"points": [*before, *before]}
-                scene.line(f"{model} {i}", [before, (x, y)], ink, 3, start=start, **how)
+        points = [(92 + 66 * i, 380 - 284 * share) for i, share in enumerate(arriving[model])]
+        for i, (x, y) in enumerate(points):
+            way, how = [points[max(i - 1, 0)], (x, y)], {"when": (0.4 + 0.1 * i, 0.5 + 0.1 * i)}
+            scene.line(f"{model} {i}", way, ink, 3, start={"points": [*way[0], *way[0]]}, **how)
             scene.rect(f"{model} point {i}", x - 5, y - 5, 10, 10, ink, **how)
-            words = f"{100 * share:.0f}"
+            words = f"{100 * arriving[model][i]:.0f}"
             scene.text(f"{model} share {i}", x, y + below, words, ink, bold=True, **how)
-            before = x, y
 
 
 def _jar(scene, reader, read, state, x, y, ways=None, when=(0, 0.75), size=1.0):

@@ -227,8 +227,7 @@ notebook.picture("hidden_state_travelling")
 RNNStepper(gru.model, gru.source, gru.target, "le petit chat voit un chien noir .", kept=32)
 
 # %% [markdown] predict="where_half_goes_wrong"
-# The film counted nouns. Now let's count whole sentences. How long can one get before its translation contains a
-# mistake?
+# The film counted nouns. How long can a whole sentence get before its translation contains a mistake?
 
 # %%
 written = gru.translate([pair.source for pair in test])
