@@ -126,9 +126,11 @@ def test_the_kernels_weights_fill_their_axis_and_every_width_tried_is_marked():
         assert f"axis 0 to {top};" in widget.svg
     assert widget.svg.count("<polyline") == 3  # the whole curve, once its valley is found
     assert [*widget._tried] == [0.02, 5.0, 0.3, 0.05]  # the ends are there from the start
+    assert f"best h = {widget._best}" in widget.svg
     assert "least: 0.337" in widget.svg
     assert KernelRegression(width=1.0).svg.count("<polyline") == 2
     assert "least so far: 0.475" in KernelRegression(width=1.0).svg
+    assert "best h" not in KernelRegression(width=1.0).svg  # until it's found
     assert "least" not in KernelRegression(curve=False).svg
 
 

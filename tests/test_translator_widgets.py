@@ -85,11 +85,15 @@ def test_loss_and_translations_are_those_of_the_silenced_model(make, translator)
             tokens += ids.shape[1] - 1
     assert widget.numbers["loss"] == pytest.approx(losses / tokens, rel=1e-4)
     bar, seen = r'y="30.0" width="([\d.]+)" height="22.0" fill="#7', widget.svg
-    widget.controls["Whole cross-attention off"].click()
+    widget.controls["No cross-attention"].click()
     short, long = (float(re.search(bar, one)[1]) for one in (seen, widget.svg))
     assert short < long  # a larger loss is a longer bar, on one axis
     assert len(set(widget.numbers["translations"])) == 1
     assert "no longer sees the French" in widget.tell()[1]
+    lost = widget.numbers["more"]
+    widget.controls["No self-attention"].click()  # what they look like is still told apart
+    assert widget.numbers["more"] < lost / 5
+    assert "rises by 0.29. And with no cross" in widget.tell()[1]
     lines = re.findall(r"<text [^>]*>([^<]*<tspan.*?)</text>", widget.draw()[1].to_svg())
     assert 30 < max(len(re.sub("<[^>]*>", "", line)) for line in lines) <= 34  # in their column
     widget.silent = ("cross 3.1", "cross 3.2", "encoder 1.1", "cross 2.2")  # words, not by colour

@@ -98,9 +98,11 @@ class HeadSwitches(Explorer):
         return tuple(name for name in known if name in proposal.value)
 
     def build(self):
-        self._cross = [name for name in self.names() if name.startswith("cross")]
-        self.button("All on", lambda _: self.take({"silent": ()}))
-        self.button("Whole cross-attention off", lambda _: self.take({"silent": self._cross}))
+        cross = [name for name in self.names() if name.startswith("cross")]
+        own = [name for name in self.names() if name not in cross]
+        self._parts = {"All on": [], "No cross-attention": cross, "No self-attention": own}
+        for label, names in self._parts.items():
+            self.button(label, lambda _, names=names: self.take({"silent": names}))
         self.switch("alone", "Cost of each head alone")
 
     def forget(self):
@@ -211,8 +213,11 @@ class HeadSwitches(Explorer):
             if self._harmless:
                 asked = "The last one changed no translation: leave it off, and try another."
         more, little = found["more"], f"On {of} sentences a gap below {NOISE} means little."
-        if {*self._cross} <= {*self.silent} and len(set(found["translations"])) == 1:
-            asked = "All translations are the same: the decoder no longer sees the French."
+        cross, own = [*self._parts.values()][1:]
+        if {*cross} <= {*self.silent} and len(set(found["translations"])) == 1:
+            asked = "All the same: the decoder no longer sees the French. Without self-attention?"
+        elif {*own} == {*self.silent}:
+            asked = f"The loss rises by {number(more)}. And with no cross-attention?"
         elif more < 0 and (n == 1 or not found["changed"]):
             asked = f"The loss fell. {little}"
             if more <= -NOISE:

@@ -163,6 +163,9 @@ class KernelRegression(Explorer):
         if not so_far:
             logs = torch.linspace(*limits, 60).tolist()
             plot.curve(logs, self._errors([math.exp(one) for one in logs]), GREY, 1.5)
+            best = plot.x(math.log(self._best))
+            sheet.line(best, 160, best, 370, GREEN, 2, "6 4")
+            sheet.text(best + 6, 176, f"best h = {number(self._best)}", GREEN, bold=True)
         for h, error in tried.items():
             size, ink = (8, PURPLE) if h == self.width else (4, INK)
             plot.dot(math.log(h), error, size, ink)

@@ -13,7 +13,7 @@ from helpers.widgets.svg import RULE, Plot, Sheet, number, track
 
 N_POSITIONS = 64
 TOP, DIAL = 160, 232  # pixels: height of the upper row, and of the waves and the dial below
-LEFT = 36  # pixels beside a plot, for its numbers
+LEFT, TIP = 36, 70  # pixels beside a plot, for its numbers and its curves' names
 WAVES = ("sine", GREEN), ("cosine", LIGHT["second"])  # no signs' colours: the map's are those
 
 
@@ -112,15 +112,19 @@ class PositionExplorer(Explorer):
     def _draw_waves(self):
         sheet, found = Sheet(400, DIAL), self.numbers
         length = 2 * math.pi / self.angle(self.pair, 1)
-        sheet.text(400, 18, f"wavelength {length:,.1f}", GREY, anchor="end")
-        waves = Plot(sheet, LEFT, 28, 400 - LEFT, DIAL - 60, (0, N_POSITIONS - 1), (-1.1, 1.1))
+        sheet.text(0, 18, f"Pair {self.pair}: wavelength {length:,.1f}", GREY, bold=True)
+        wide, ends = 400 - LEFT - TIP, found["two"][N_POSITIONS - 1].tolist()
+        waves = Plot(sheet, LEFT, 28, wide, DIAL - 60, (0, N_POSITIONS - 1), (-1.1, 1.1))
+        middle = sum(map(waves.y, ends)) / 2
+        apart = max(abs(waves.y(ends[0]) - middle), 9)  # so that no name covers the other
         waves.ticks(up=(-1, 0, 1))
         # Joined from position to position, a short wave would look like the teeth of a saw.
         fine = 8 if length < 18 else 1
         across = torch.arange(fine * (N_POSITIONS - 1) + 1) / fine
         turned = 2 * math.pi / length * across
         for column, (name, colour) in enumerate(WAVES):
-            sheet.text(60 * column, 18, name, colour, bold=True)
+            tip = middle + apart * (1 if ends[column] < ends[1 - column] else -1)
+            sheet.text(LEFT + wide + 4, tip + 6, name, colour, bold=True)
             heights = found["two"][:N_POSITIONS, column]
             wave = turned.cos() if column else turned.sin()
             waves.curve(across.tolist(), wave.tolist(), colour, 2.5 if fine == 1 else 1.5)
@@ -133,18 +137,18 @@ class PositionExplorer(Explorer):
 
     def _handle(self, plot, label, *curves):
         """Make a plot's whole width a handle of p, and mark p and p + k on (heights, colour)s."""
-        sheet, later = plot.sheet, self.position + self.shift
+        sheet, later, right = plot.sheet, self.position + self.shift, LEFT + plot.box[2]
         bottom, beyond = sheet.height - 10, later >= N_POSITIONS
         for heights, colour in curves:
             plot.dot(self.position, heights[self.position].item(), 8, colour)
             ring = plot.x(later), plot.y(heights[min(later, N_POSITIONS - 1)].item())
             sheet.dot(*ring, 0 if beyond else 6, "white", colour, 3)
         words = f"↔ p = {self.position}, {'' if beyond else '○ '}p + k = {later}"
-        sheet.text(LEFT, bottom, "position 0", GREY)
-        sheet.text(250, bottom, words, PURPLE, anchor="middle", bold=True)
-        sheet.text(400, bottom, N_POSITIONS - 1, GREY, anchor="end")
-        drag = track("x", "position", (LEFT, 400), (0, N_POSITIONS - 1), self.position, step=1)
-        sheet.handle(LEFT, 28, 400 - LEFT, bottom - 50, label, str(self.position), drag)
+        sheet.text(LEFT, bottom, 0, GREY)
+        sheet.text(right - 30, bottom, words, PURPLE, anchor="end", bold=True)
+        sheet.text(right, bottom, N_POSITIONS - 1, GREY, anchor="end")
+        drag = track("x", "position", (LEFT, right), (0, N_POSITIONS - 1), self.position, step=1)
+        sheet.handle(LEFT, 28, right - LEFT, bottom - 50, label, str(self.position), drag)
 
     def _draw_turn(self):
         """Draw the pair's hand at p and at p + k, and the slowest or fastest pair's beside it."""
