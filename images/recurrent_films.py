@@ -513,8 +513,7 @@ def bahdanau_step():
     the four are negative, and the score is −0.24. A softmax turns the scores into weights, 0.15 for
     chat and 0.85 for noir; the other four share 0.002. The states are columns of numbers.
     Multiplied by their weights, those of chat and noir slide onto each other and add up: 0.12 and
-    0.27 make 0.39. That's the context. With the state and the previous word it gives the next
-    state, which writes black.
+    0.27 make 0.39. That's the context. With the state and the previous word it makes the next one.
     """
     toy = toy_models.load_toy("additive")
     step = BahdanauStepper(toy.model, toy.source, toy.target, FRENCH, output_step=2).numbers
@@ -548,15 +547,15 @@ def bahdanau_step():
         f"The model looks mostly at “noir” ({step['alpha'][2]:.2f}), a little at “chat” "
         f"({step['alpha'][1]:.2f}).",
         f"Each state is multiplied by its weight: {step['work'][1]}.",
-        f"Added, they are the context: {step['work'][2]}.",
-        "Context, state and previous word give the next state, which writes “black”.",
+        f"Added, they are the context: {step['work'][2]}. With s and “the”, it makes the next s, "
+        "which writes “black”.",
     ]
     return film([_once(step, *moment) for moment in enumerate(told)], 428)
 
 
 def _once(step, moment, caption):
-    moves = {0: 2.4, 1: 2.0, 4: 2.4, 5: 4.4, 6: 5, 7: 3.4, 8: 4.2, 10: 2.8, 11: 2.6, 12: 3.2}
-    scene = Scene(caption, moves.get(moment, 1.5), key=moment in (0, 3, 5, 6, 8, 10, 12),
+    moves = {0: 2.4, 1: 2.0, 4: 2.4, 5: 4.4, 6: 5, 7: 3.4, 8: 4.2, 10: 2.8, 11: 3.2}
+    scene = Scene(caption, moves.get(moment, 1.5), key=moment in (0, 3, 5, 6, 8, 10, 11),
                   rest=1.2 if moment in (6, 8) else REST)  # fmt: skip
     words = step["source"]
     scores, shares = step["scores"].tolist(), step["alpha"].tolist()
@@ -573,11 +572,10 @@ def _once(step, moment, caption):
             scene.card(f"s {i}", x, KEY_AT - 34, "s", "key", 34, True, 26,
                        start=(330, WRITTEN_AT), when=(0.1 * i, 0.1 * i + 0.5))  # fmt: skip
         if moment == scored:  # the score rises, on a card, so that it can be read all the way
-            alone = moment < 7
-            since, foot = (0.88, (409, 393)) if alone else (0.4 + 0.1 * i, (240, 260))
+            since, foot = (0.88, (409, 393)) if moment < 7 else (0.4 + 0.1 * i, (240, 260))
             scene.card(f"up {i}", x, SCORE_AT - 6, number(scores[i]), "ink", 74, height=28,
                        opacity=0, start=foot, when=(since, since + 0.1))  # fmt: skip
-            if not alone:
+            if moment == 7:
                 scene.card(f"pair {i}", 240, 222, f"s, {STATES[i]}", "query", 64, height=28,
                            opacity=0, start=(x, 162), when=(since - 0.09, since))  # fmt: skip
         if moment >= scored:
@@ -600,7 +598,7 @@ def _once(step, moment, caption):
         scene.text(f"{name} name", 9, y + 19, name, ink, anchor="start")
     scene.text("writes", 6, WRITTEN_AT + 6, "the decoder writes", "key", anchor="start", bold=True,
                room=180)  # fmt: skip
-    from_s, last = {"start": (330, WRITTEN_AT)}, moment == 12
+    from_s, last = {"start": (330, WRITTEN_AT)}, moment == 11
     scene.card("so far", 240, WRITTEN_AT, "the", "key", 84, when=(0, 0.4), **from_s)
     gap = ("black", "key", 84, True) if last else ("?", "key", 84)
     scene.card("gap", 432, WRITTEN_AT, *gap, when=(0.8, 1) if moment else (0.1, 0.5), **from_s)
@@ -612,8 +610,6 @@ def _once(step, moment, caption):
         _softmax(scene, words, scores)
     if moment < 2 or moment >= 9:
         _mixed(scene, step, moment)
-    if last:
-        _next(scene)
     return scene
 
 
@@ -654,34 +650,19 @@ def _mixed(scene, step, moment):
             if moment == 10:  # row by row, so that numbers are always there
                 how = {"when": (0.4 + 0.12 * k, 0.6 + 0.12 * k)}
             scene.rect(f"column {i} {k}", x - 34, y, 68, 25, colour, tint=tint, round=0, **how)
-            if moment < 12:
-                near = 21 * (2 * i - 3) if joined else 0  # the numbers meet, and become their sum
-                scene.text(f"of {i} {k}", x + near, y + 18, number(value), room=64,
-                           opacity=float(not joined), **how)  # fmt: skip
+            near = 21 * (2 * i - 3) if joined else 0  # the numbers meet, and become their sum
+            scene.text(f"of {i} {k}", x + near, y + 18, number(value), room=64,
+                       opacity=float(not joined), **how)  # fmt: skip
     of = "the context" if joined else "each state, weighted" if times else "each state"
     scene.text("four", 6, top + 132, f"4 of the 128 numbers of {of}", "muted", anchor="start")
     if joined:
         scene.text("context", middle, top - 6, "context c", "result", bold=True, when=(0.5, 0.7))
         for k, value in enumerate(step["context"][FOUR].tolist()):
             scene.text(f"mixed {k}", middle, top + 27 * k + 18, number(value), when=(0.45, 0.58))
-    if moment in (10, 11):
+    if times:
         for k, words in enumerate(step["work"][: moment - 8]):
             scene.text(f"work {k}", 264, top + 18 + 27 * k, words, [*OWN.values(), "result"][k],
                        anchor="start", bold=True, room=210, when=(0.5, 0.65))  # fmt: skip
-
-
-def _next(scene):
-    """Draw what gives the next state, and the word that this writes."""
-    given = {"when": (0.45, 0.6)}  # what was worked out there has gone
-    scene.card("state", 424, 290, "state s", "key", 84, True, **given)
-    scene.text("previous name", 322, 266, "previous word", "key", **given)
-    scene.card("previous", 322, 290, "the", "key", 72, **given)
-    scene.arrow("context on", 204, 356, 277, 356, "result", 4, 13, when=(0.6, 0.7))
-    scene.arrow("previous on", 322, 309, 322, 337, "key", 4, 13, when=(0.6, 0.7))
-    scene.arrow("state on", 410, 309, 346, 338, "key", 4, 13, when=(0.6, 0.7))
-    scene.arrow("word on", 367, 356, 390, 356, "key", 4, 13, when=(0.8, 0.9))
-    scene.card("next", 322, 356, "next s", "key", 84, True, when=(0.7, 0.8))
-    scene.card("black", 432, 356, "black", "key", 80, when=(0.85, 1))
 
 
 def _opened(scene, step, i, moment):
@@ -695,10 +676,8 @@ def _opened(scene, step, i, moment):
                ("v", "value", step["v"], 5, 340),
                ("v · tanh", "ink", products, 5, 441)]  # fmt: skip
     if moment < 4:
-        columns += [
-            ("s", "key", step["state"], 2, 116),
-            ("h₃", "query", step["encoder"][i], 2, 356),
-        ]
+        columns += [("s", "key", step["state"], 2, 116)]
+        columns += [("h₃", "query", step["encoder"][i], 2, 356)]
         scene.text("four", 6, 352, "4 of 128 numbers of each vector" + "; W, U: 128 × 128" * apart,
                    "muted", anchor="start")  # fmt: skip
     signs = {3: "==", 4: "+→", 5: "+→·=", 6: "+→·="}.get(moment, "")

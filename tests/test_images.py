@@ -393,7 +393,7 @@ def test_the_step_of_bahdanau_can_be_recomputed_from_the_numbers_that_it_shows()
     assert shapes["s.text"]["text"] == "next s"  # beside “black”, which it wrote
     turns = [shapes[f"pair {i}"]["when"][0] for i in (0, 1, 3, 5)]  # through the same network
     assert turns == sorted({*turns})
-    _, table, opened, *_, whole, taken, added, _ = show("bahdanau_step").data["scenes"]
+    _, table, opened, *_, whole, taken, added = show("bahdanau_step").data["scenes"]
     for i in range(4):  # the column of noir moves as a whole, when the others have gone
         entry, box = (opened["shapes"][f"{name} 2 {i}"] for name in ("of", "column"))
         assert table["shapes"][f"of 2 {i}"]["text"] == entry["text"]
