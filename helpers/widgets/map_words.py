@@ -16,7 +16,6 @@ def words_of(trace, off=()) -> dict:
     name = "decoder" if stack is trace.decoder else "encoder"
     first = stack.layers[0]
     source = _tokens(stack.tokens)
-    row = _most_telling(source, [parts[0].heads for parts in stack.layers])
     followed, collects = _shift(source, stack.layers)
     near = _neighbour(first[0].heads.weights, source)
     words = {
@@ -31,7 +30,6 @@ def words_of(trace, off=()) -> dict:
         **near,
         "join": f"{name}/0/{first[0].kind}/join/{near['near_row']}",
         "d_head": first[0].heads.query.shape[-1],
-        "source": source[row],
         "follow_source": f"{name}:{followed}",
         "layer": f"{name}/0",
         "output": "decoder/output",
@@ -139,13 +137,6 @@ def _tokens(tokens):
 
 def _is_word(token):
     return any(letter.isalpha() for letter in token) and not token.startswith("<")
-
-
-def _most_telling(tokens, all_heads):
-    """Choose the word of some length that gives the least weight to itself."""
-    to_itself = sum(heads.weights.mean(0) for heads in all_heads).diagonal()
-    words = [i for i, token in enumerate(tokens) if _is_word(token) and len(token) > 3]
-    return min(words or range(len(tokens)), key=lambda i: to_itself[i].item())
 
 
 def _shift(tokens, layers):

@@ -227,6 +227,7 @@ export class Bars {
         make("span", { class: "mm-count" }, `${stop + 1} of ${tour.length}`),
         button("Back", stop - 1, "back", stop ? { title: "← or B" } : { disabled: "" }),
         button(last ? "Finish" : "Next", stop + 1, "on", { class: "mm-main", title: "→ or N" }),
+        ...(tour[stop].plays || tour[stop].back ? [button("Again", stop, "again")] : []),
         button("Leave", -1, "leave", { title: "Leave the tour and go on by hand" }),
       );
     }

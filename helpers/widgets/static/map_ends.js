@@ -3,7 +3,7 @@
 import { lossesOf } from "./map_answer.js";
 import { travel } from "./map_moves.js";
 import { Scene, brief, number, percent } from "./map_scene.js";
-import { heat, patchRow } from "./map_patches.js";
+import { enlarged, patchRow } from "./map_patches.js";
 import { nameRows, namesWidth } from "./map_rows.js";
 import { likeliest, rowOf } from "./map_trace.js";
 import { clamp, fitting, marksIn, spelt, textWidth } from "./text.js";
@@ -28,7 +28,7 @@ export function embeddingScene(model, where, width, room) {
   const top = 62;
   const pitch = clamp((room - top - 10) / stack.n, 3, 30);
   const label = stack.image
-    ? clamp(width * 0.22, 84, 240)
+    ? clamp(width * 0.3, 84, 240)
     : clamp(namesWidth(stack.tokens, pitch, 14) + 40, 70, Math.max(140, width * 0.2));
   const gap = clamp(width / 14, 18, 46);
   // One column alone takes the width.
@@ -52,12 +52,12 @@ export function embeddingScene(model, where, width, room) {
           ["what enters the first layer", "enters layer 1", "goes in"],
         ],
       ];
-  if (label > 150) scene.paint((p) => stack.image && heat(p, [0, top, label - 92], stack, null, 0));
-  stack.tokens.forEach((_token, row) => {
+  if (stack.image && label > 150) enlarged(scene, stack, [0, top, label - 92], [label, top, strip, pitch]);
+  stack.tokens.forEach((token, row) => {
     const y = top + (row + 0.5) * pitch;
     if (stack.image) patchRow(scene, stack, row, label - 34, y, pitch);
-    if (row % Math.ceil(14 / pitch)) return;
-    scene.label(String(row), label - 8, y, { size: 12, align: "right", color: "muted" });
+    if (stack.image ? row % stack.image.along !== 1 : row % Math.ceil(14 / pitch)) return;
+    scene.label(stack.image ? token : String(row), label - 8, y, { size: 12, align: "right", color: "muted" });
   });
   if (!stack.image) nameRows(scene, stack.tokens, { right: label - 36, top, pitch, room: label - 38 });
   for (let row = 0; swaps && row < stack.n - 1; row++) {

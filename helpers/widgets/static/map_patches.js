@@ -2,7 +2,7 @@
 
 import { own } from "./map_moves.js";
 import { brief } from "./map_scene.js";
-import { valueAt } from "./map_trace.js";
+import { rowOf, valueAt } from "./map_trace.js";
 import { fitting, textWidth } from "./text.js";
 
 // The picture with its seams, beside the rows or, on a phone, above them; where it lies is left in the
@@ -68,6 +68,25 @@ const cellOf = ([x, y, side], { along }, row) => {
   const cell = side / along;
   return [x + ((row - 1) % along) * cell, y + Math.floor((row - 1) / along) * cell, cell, cell];
 };
+
+// Of the patch with the largest vector the pixels, and the row of numbers that they become.
+export function enlarged(scene, stack, [x, y, side], [left, top, wide, pitch]) {
+  const { image, embeddings, tokens } = stack;
+  const size = (row) => rowOf(embeddings, row).reduce((sum, value) => sum + Math.abs(value), 0);
+  const row = tokens.reduce((most, _, i) => (i && size(i) > size(most || i - 1) ? i : most), 0) || 1;
+  const [pixels, below] = [image.rows / image.along, y + side + 40];
+  scene.note(`patch “${tokens[row]}”`, x, below - 26);
+  scene.note(`${pixels} × ${pixels} pixels → ${embeddings.width} numbers`, x, below - 10, "left", left - x - 36);
+  scene.paint((p) => {
+    heat(p, [x, y, side], stack, null, 0, row);
+    p.grey(image, ...cellOf([0, 0, image.rows], image, row), x, below, side, side);
+    p.seams(pixels, pixels, x, below, side / pixels);
+    p.frame(x, below, side, side, p.theme.key, 3);
+    const at = top + (row + 0.5) * pitch;
+    p.straight(x + side, below + side / 2, left - 40, at, { color: p.theme.key, width: 2, arrow: true });
+    p.frame(left - 2, at - pitch / 2 - 1, wide + 4, pitch + 2, p.theme.key, 2);
+  });
+}
 
 // The patches leave the picture for their rows, one after the other.
 export function cutOut({ image, n, pitch, y }, place, right) {
@@ -135,15 +154,33 @@ export function verdicts(scene, { guesses, choices, reads, right, entire, candid
   const high = base - first - 5 - size * Math.max(...lines.map((each) => each.length));
   const points = guesses.map(([, share], i) => [layers[i].out + 3, base - high * share]);
   const list = m.side + 54;
+  // From 0 to 100%.
+  const ends = (p) =>
+    [0, 1].forEach((share) =>
+      p.straight(x, base - high * share, points.at(-1)[0] + 6, base - high * share, { color: p.theme.lane, width: 1 }),
+    );
+  if (!m.narrow) scene.paint(ends);
   const [from, y, align] = m.narrow ? [8, list - 37, "left"] : [x - 14, first, "right"];
   const room = m.narrow ? scene.width - 16 : from;
   scene.label(fitting(["The answer after each layer", "After each layer"], room, 14), from, y, { size: 14, align });
-  const key = `${m.narrow ? "bar" : "line"}: probability of “${right}”`;
+  const key = `${m.narrow ? "bar" : "line"}: probability of “${right}”${m.narrow ? "" : ", 0 to 100%"}`;
   const whole = entire && `${m.narrow ? "tick" : "○"}: all patches`;
   const said = [is && !(entire && m.narrow) && "✓ right, ✗ wrong", key, whole].filter(Boolean);
   const below = m.narrow ? [said.join("; ")] : said;
   below.forEach((line, i) =>
-    scene.note(fitting([line, line.replace("probability", "p")], room), from, y + 18 + 16 * i, align),
+    scene.note(
+      fitting(
+        [
+          line,
+          line.replace("probability", "p"),
+          line.replace(/probability|, 0 to 100%/g, (one) => (one[0] === "p" ? "p" : "")),
+        ],
+        room,
+      ),
+      from,
+      y + 18 + 16 * i,
+      align,
+    ),
   );
   if (m.narrow) scene.part("verdicts", 0, list - 46, scene.width - 2, 20 * guesses.length + 45);
   const half = 0.56 * Math.max(...lines.at(-1).map((line) => textWidth(line, size))) + 10;

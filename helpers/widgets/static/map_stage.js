@@ -43,7 +43,7 @@ export class Stage {
     Object.assign(this, { scene, theme, lit, flows, named, marks, veil, height });
     this.root.style.height = `${height}px`;
     this.root.setAttribute("aria-label", scene.title);
-    this.slot.hidden = !scene.slot || Boolean(lit && scene.measures); // not in a picture that is dimmed
+    this.slot.hidden = !scene.slot || Boolean(lit && !lit.rests && scene.measures); // not where a part is told
     if (scene.slot) ["left", "top", "width"].forEach((side, i) => (this.slot.style[side] = `${scene.slot[i]}px`));
     this.scale = fitCanvas(this.full, scene.width, height);
     const p = this.painter(this.full);
