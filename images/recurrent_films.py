@@ -20,15 +20,11 @@ BLANK = 0.005  # and below that there's no number, as it would be 0.00
 SHADE = 0.55  # how strong a weight of 1 is drawn, so that ink can be read on it in both themes
 
 
-def _trained(french):
-    """Translate an example with the model of lesson 02; return words and weights."""
+def _looking(french, output_step=1):
+    """Translate an example with the model of lesson 02; return it, and what one step computes."""
     toy = toy_models.load_toy("additive")
-    read = [*french.split(), "<eos>"]
-    (written,) = toy.translate([french])
-    source = torch.tensor([toy.source.encode(french, eos=True)])
-    target = torch.tensor([toy.target.encode(written, bos=True)])
-    weights = toy.model.attention_maps(source, target)[0]  # (T, S)
-    return read, [*written.split(), "<eos>"], weights.tolist()
+    step = BahdanauStepper(toy.model, toy.source, toy.target, french, output_step=output_step)
+    return toy.model.decoder.attention, step.numbers
 
 
 # ---- lesson 01: the hidden state travels ---------------------------------------------------------
@@ -347,8 +343,7 @@ def decoder_looking_back():
     0.71 on la and 0.26 on cherche. Letter looks at lettre, the full stop and eos both at the full
     stop. At the end the map is large: a diagonal that stands still, framed, at for and eos.
     """
-    toy = toy_models.load_toy("additive")
-    found = BahdanauStepper(toy.model, toy.source, toy.target, SEARCH).numbers
+    _, found = _looking(SEARCH)
     read, written = found["source"], found["target"]
     weights = found["weights"].tolist()
     states = found["states"][:, ENTRIES].round(decimals=2).tolist()
@@ -356,7 +351,6 @@ def decoder_looking_back():
     most = [max(range(len(read)), key=row.__getitem__) for row in weights]
     kinks = [(i, j) for i, j in enumerate(most) if i and j == most[i - 1]]  # it doesn't move on
     names = " and ".join(f"“{written[i]}”" for i, _ in kinks).replace("“<eos>”", "<eos>")
-
     told = [
         "“for” has no French word of its own. Where will the model look before it writes “for”?",
         "The encoder reads in both directions: a state h depends on its neighbours.",
@@ -378,8 +372,7 @@ def decoder_looking_back():
     scenes = [Scene(one, moves.get(i, 2.6), i in (0, 1, 2, 4, 7, 12)) for i, one in enumerate(told)]
     for moment, scene in enumerate(scenes):
         first, last = not moment, moment == len(told) - 1
-        now = max(0, moment - 4)  # the word
-        part = PARTS.get(moment, (0, 1))
+        now, part = max(0, moment - 4), PARTS.get(moment, (0, 1))
         for j, (x, word) in enumerate(zip(COLUMNS, read, strict=True)):  # aslant: words are wider
             left = 6 + sum(12 + 10.6 * len(one) for one in read[:j])
             scene.text(f"read {j}", x + 4, 76, word, "query", anchor="start", bold=True, turn=-50,
@@ -396,11 +389,10 @@ def decoder_looking_back():
             for j, x in enumerate(COLUMNS):
                 how = {"when": (0.5 + 0.05 * j, 0.6 + 0.05 * j)} if first else {}
                 scene.text(f"? {j}", x, y + 6, "?", "result", bold=True, start={}, **how)
-        if last:
-            for i, j in kinks:
-                scene.rect(f"kink {i}", COLUMNS[j] - 26, _row(i, True) - 22, 52, 43, "none", "ink",
-                           line=3, when=(0.7, 1))  # fmt: skip
-            scene.text("blank", 6, 462, f"no number: under {BLANK}", "muted", anchor="start")
+    for i, j in kinks:
+        scene.rect(f"kink {i}", COLUMNS[j] - 26, _row(i, True) - 22, 52, 43, "none", "ink",
+                   line=3, when=(0.7, 1))  # fmt: skip
+    scene.text("blank", 6, 462, f"no number: under {BLANK}", "muted", anchor="start")
     return film(scenes, 468)
 
 
@@ -515,9 +507,7 @@ def bahdanau_step():
     Multiplied by their weights, those of chat and noir slide onto each other and add up: 0.12 and
     0.27 make 0.39. That's the context. With the state and the previous word it makes the next one.
     """
-    toy = toy_models.load_toy("additive")
-    step = BahdanauStepper(toy.model, toy.source, toy.target, FRENCH, output_step=2).numbers
-    layer = toy.model.decoder.attention
+    layer, step = _looking(FRENCH, output_step=2)
     with torch.inference_mode():
         step["W s"], step["U h"] = layer.query_proj(step["state"]), layer.key_proj(step["encoder"])
         step["v"] = layer.energy.weight[0]
@@ -525,14 +515,12 @@ def bahdanau_step():
     shown = step["tanh"].round(decimals=2) * step["v"].round(decimals=2)
     step["products"] = shown.round(decimals=2)
     step["parts"] = step["alpha"][:, None] * step["encoder"]  # (S, D)
-    pair = [step["W s"][FOUR[0]].item(), step["U h"][TAKEN, FOUR[0]].item()]
+    k = FOUR[0]  # of its numbers, captions say how they come about
+    pair = [step["W s"][k].item(), step["U h"][TAKEN, k].item()]
     one, other, summed, squashed = map(number, (*pair, sum(pair), math.tanh(sum(pair))))
-    whole, part, mixed = (  # of the first of the four
-        [number(one) for one in step[name][..., FOUR[0]].flatten()]
-        for name in ("encoder", "parts", "context")
-    )
+    whole, part = ([number(one) for one in step[name][:, k]] for name in ("encoder", "parts"))
     step["work"] = [f"{step['alpha'][i]:.2f}·{whole[i]} = {part[i]}" for i in OWN]
-    step["work"].append(f"{' + '.join(part[i] for i in OWN)} = {mixed[0]}")
+    step["work"].append(f"{' + '.join(part[i] for i in OWN)} = {number(step['context'][k])}")
     low = sum(step["products"][REFUSED, FOUR] < 0)
     told = [
         "“the” is written. Guess: at which French word will the model look next?",

@@ -298,7 +298,8 @@ def test_training_and_writing_differ_where_the_caption_says_so():
 
 
 def test_the_map_is_built_row_by_row_and_each_caption_says_its_weights():
-    read, written, weights = recurrent_films._trained(recurrent_films.SEARCH)
+    _, found = recurrent_films._looking(recurrent_films.SEARCH)
+    read, written, weights = found["source"], found["target"], found["weights"].tolist()
     first, made, *scenes, last = show("decoder_looking_back").data["scenes"]
     assert "Where will the model look before it writes “for”?" in first["caption"]
     kinds = ("share", "cell", "written", "gaze", "state")  # nothing that would answer it
@@ -315,16 +316,15 @@ def test_the_map_is_built_row_by_row_and_each_caption_says_its_weights():
         assert shapes[f"back {i}.text"]["text"] == (written[i - 1] if i else "<bos>")
         assert "blank" not in shapes  # there, no row is a word's that isn't written
         assert not any(name.startswith(f"written {i + 1}") for name in shapes)
-        before, state = state, [shapes[f"entry {k}"]["tint"] for k in range(6)]
-        assert before is None or max(abs(a - b) for a, b in zip(before, state, strict=True)) > 0.3
+        before, state = state, torch.tensor([shapes[f"entry {k}"]["tint"] for k in range(6)])
+        assert before is None or (state - before).abs().max() > 0.3
         assert shapes["its state"]["text"] == f"s{'₀₁₂₃₄₅₆₇₈'[i + 1]}"
         said = re.findall(r"0\.\d\d", scene["caption"])
         assert {*said} <= {f"{weight:.2f}" for weight in row.values()}
-        shown = {k: v for k, v in shapes.items() if k.startswith(f"weight {i} ")}
-        assert len(shown) == len(row)
+        assert sum(name.startswith(f"weight {i} ") for name in shapes) == len(row)
         for j, weight in row.items():
-            digits = f"{weight:.2f}"
-            assert digits == shown[f"weight {i} {j}"]["text"] == whole[f"share {i} {j}"]["text"]
+            for shown in (shapes[f"weight {i} {j}"], whole[f"share {i} {j}"]):
+                assert shown["text"] == f"{weight:.2f}"
             assert whole[f"cell {i} {j}"]["tint"] == pytest.approx(0.55 * weight, abs=0.001)
             assert shapes[f"gaze {i} {j}"]["line"] == pytest.approx(max(14 * weight, 1.5), abs=0.1)
             wide = shapes[f"taken {i} {j}"]["width"] / shapes["context"]["width"]
@@ -342,39 +342,34 @@ def test_the_map_is_built_row_by_row_and_each_caption_says_its_weights():
 def test_the_step_of_bahdanau_can_be_recomputed_from_the_numbers_that_it_shows():
     shapes = _shapes("bahdanau_step")
 
-    def column(name, count=4):
-        words = [shapes[f"{name} {i}"]["text"].replace("−", "-") for i in range(count)]
-        return torch.tensor([float(word) for word in words])
+    def numbers(text):
+        signed = text.replace("− ", "-").replace("−", "-")
+        return [float(one) for one in re.findall(r"-?\d+\.\d\d", signed)]
 
+    def column(name, count=4):
+        return torch.tensor([numbers(shapes[f"{name} {i}"]["text"])[0] for i in range(count)])
+
+    scenes = show("bahdanau_step").data["scenes"]
     near = {"rtol": 0, "atol": 0.0051}  # digits as shown
     for i, key in ((2, "U h₃"), (4, "U h₅")):  # a pair with a high score, and one with a low one
         names = (f"W s {i}", f"{key} {i}", f"tanh {i}", f"v · tanh {i}", "v")
         from_s, from_h, tanh, products, v = (column(f"{name} entry") for name in names)
         torch.testing.assert_close((from_s + from_h).tanh(), tanh, **near)
         torch.testing.assert_close(tanh * v, products, **near)
-        (*terms, total), (four, rest) = (
-            [
-                float(one)
-                for one in re.findall(r"-?\d+\.\d\d", said.replace("− ", "-").replace("−", "-"))
-            ]
-            for said in (shapes[f"{name} {i}"]["text"] for name in ("terms", "sums"))
-        )
+        *terms, total = numbers(shapes[f"terms {i}"]["text"])
+        four, rest = numbers(shapes[f"sums {i}"]["text"])
         assert terms == pytest.approx(products.tolist())
         assert sum(terms) == pytest.approx(total) == pytest.approx(four)
         score = shapes[f"score {i}"]["text"]
         assert f"{four + rest:.2f}" == score.replace("−", "-")
         assert score == shapes[f"gives {i}"]["text"] == shapes[f"up {i}.text"]["text"]
-        scene = show("bahdanau_step").data["scenes"][4 + i // 2]  # what is multiplied flies
-        assert (f": {(products < 0).sum()} of 4 products are negative" in scene["caption"]) == (
-            i == 4
-        )
-        assert {f"{name} {k}" for name in ("factor", "product", "term") for k in range(4)} < {
-            *scene["shapes"]
-        }
-    added = show("bahdanau_step").data["scenes"][4]["caption"].replace("−", "-")
-    said = [float(one) for one in re.findall(r"-?\d\.\d\d", added)]
-    firsts = [column(f"{name} 2 entry")[0].item() for name in ("W s", "U h₃", "tanh")]
-    assert said == pytest.approx([*firsts[:2], sum(firsts[:2]), firsts[2]])
+        flying = scenes[4 + i // 2]["shapes"].keys()  # what is multiplied
+        assert {f"{name} {k}" for name in ("factor", "product", "term") for k in range(4)} < flying
+    assert f": {(products < 0).sum()} of 4 products are negative" in scenes[6]["caption"]
+    one, other, squashed = (
+        column(f"{name} 2 entry").tolist()[0] for name in ("W s", "U h₃", "tanh")
+    )
+    assert numbers(scenes[4]["caption"]) == pytest.approx([one, other, one + other, squashed])
     weights = torch.zeros(6)  # those that are as good as nothing are said once, with their sum
     weights[1:3] = torch.tensor([float(shapes[f"weight {i}"]["text"]) for i in (1, 2)])
     exact = column("score", 6).softmax(0)
@@ -385,7 +380,7 @@ def test_the_step_of_bahdanau_can_be_recomputed_from_the_numbers_that_it_shows()
         said = f"{powers[i]:,.0f} ÷ {powers.sum():,.0f} = {powers[i] / powers.sum():.2f}"
         assert shapes[f"share {i} e"]["text"] == said  # and no chain of equals that aren't equal
         assert shapes[f"raised {i} e"]["text"] == f"= {powers[i]:,.0f}"
-        softmax = show("bahdanau_step").data["scenes"][8]["shapes"]  # powers, sum, weights
+        softmax = scenes[8]["shapes"]  # powers, sum, weights
         began = [softmax[one]["when"][0] for one in (f"raised {i} e", "all six", f"share {i} e")]
         assert [*began, softmax[f"weight {i}"]["when"][0]] == sorted({*began, 0.85})
     mixed = column("mixed")
@@ -393,7 +388,7 @@ def test_the_step_of_bahdanau_can_be_recomputed_from_the_numbers_that_it_shows()
     assert shapes["s.text"]["text"] == "next s"  # beside “black”, which it wrote
     turns = [shapes[f"pair {i}"]["when"][0] for i in (0, 1, 3, 5)]  # through the same network
     assert turns == sorted({*turns})
-    _, table, opened, *_, whole, taken, added = show("bahdanau_step").data["scenes"]
+    _, table, opened, *_, whole, taken, added = scenes
     for i in range(4):  # the column of noir moves as a whole, when the others have gone
         entry, box = (opened["shapes"][f"{name} 2 {i}"] for name in ("of", "column"))
         assert table["shapes"][f"of 2 {i}"]["text"] == entry["text"]
