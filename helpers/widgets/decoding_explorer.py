@@ -182,7 +182,7 @@ class DecodingExplorer(TranslatedSentence):
         rival = f"“{other[1]}” {share(other[2])}"
         if found["columns"]:
             headline = f"Step {self.step}: {self._tell_search()}."
-        elif self.method == "sample" and t >= len(self.forced) and found["sure"][t] < 0.1:
+        elif t >= len(self.forced) and found["ids"][t] != found["candidates"][0][0]:  # a sample's
             drawn = share(found["drawn"])
             before = f"; before the dials it was {sure}" if drawn != sure else ""
             headline = f"Step {self.step}: the dice gave “{word}”, a chance of {drawn}{before}."
@@ -254,7 +254,7 @@ class DecodingExplorer(TranslatedSentence):
         y = self._draw_written(left, y + 30) + 6
         columns = self.numbers["columns"]
         if columns:
-            y = self._draw_finished(left, y + 18)
+            y = self._draw_finished(left, y + 14)
         else:
             for line in wrap(self.numbers["translation"], 36):
                 y += 24

@@ -52,9 +52,6 @@ class MaskBuilder(Explorer):
         weights = masked_softmax(scores, mask)
         return {"mask": mask, "ruled": ruled, "weights": weights, "scores": scores}
 
-    def describe(self):
-        return f"A mask of six queries by six keys. {self.tell()[0]}"
-
     def tell(self):
         """Say what the chosen query sees, and what to try."""
         row = self.numbers["mask"][self.query - 1]

@@ -128,10 +128,10 @@ class RNNStepper(SentenceStepper):
 
     def build(self):
         self.words("sentence", "Sentence", wide=True, known=self.known_words())
-        self.kept = min(self.kept, self._model.config.d_hidden)
-        self.observe(lambda _: self.set_trait("kept", self._model.config.d_hidden), "sentence")
+        most = self._model.config.d_hidden
+        self.kept = min(self.kept, most)
         self.observe(lambda _: self.set_trait("step", LAST), "kept")
-        self.observe(lambda _: self.set_trait("step", BEGUN), "sentence")
+        self.observe(lambda _: self.take({"kept": most, "step": BEGUN}), "sentence")
         self.play("step", "Step", interval=1100)
 
     def reset(self, *_):
@@ -238,10 +238,10 @@ class RNNStepper(SentenceStepper):
             sheet.rect(24, y - 13, 16, 15, shade(SIGNED, number))
             sheet.text(48, y, words, GREY)
         sheet.text(NECK + BOX[0] / 2, 42, "Context", PURPLE, anchor="middle", bold=True)
-        heads = (DOWN, "Encoder", f"2 × {size // 2}"), (OUT, "Decoder", f"{size} numbers")
-        for x, words, wide in heads:
-            sheet.text(x, 18, words, bold=True)
-            sheet.text(x, 42, wide, GREY)
+        sheet.text(DOWN, 18, "Encoder", bold=True)
+        sheet.text(DOWN, 42, f"2 × {size // 2}", GREY)
+        sheet.text(OUT, 18, "Decoder", bold=True)
+        sheet.text(OUT, 42, f"{size} numbers", GREY)
         self._draw_encoder(sheet)
         self._draw_decoder(sheet)
         self._draw_context(sheet, TOP + (high - BOX[1]) / 2)
