@@ -144,7 +144,7 @@ def test_many_squeezed_at_once_are_what_each_is_alone():
     gru, encoded, sentence = load_toy("gru"), [], "le chat noir dort ."
     gru.model.encoder.register_forward_hook(lambda *_: encoded.append(1))
     w = RNNStepper(gru.model, gru.source, gru.target, sentence)
-    assert w.tell()[0] == "“chat” takes 60% of the state going down; “le” keeps 40%."
+    assert w.tell()[0] == "“chat” takes 60% of the state going down; the first, “le”, keeps 40%."
     assert len(encoded) == 2  # and once for all words that a share is measured with
     ids, written = gru.source.encode(sentence, eos=True), [one["written"] for one in w.squeezed()]
     assert len({len(ids) for ids in written}) > 2

@@ -190,7 +190,7 @@ class RNNStepper(SentenceStepper):
             if step > 1:
                 said = (
                     f"“{word}” takes {percent(shares[step - 1])} of the state going down; "
-                    f"“{first}” keeps {percent(shares[0])}."
+                    f"the first, “{first}”, keeps {percent(shares[0])}."
                 )
             asked = "The share says how far another word there would move the state. Press “Play”."
             return said, asked
