@@ -43,7 +43,7 @@ from notebooks import build
 CHANGES = {
     WardRound: {"patient": "B", "module": 2, "guess": "D"},
     DotProducts: {"q_x": -1.0, "q_y": 2.0, "a_x": 0.0, "a_y": -2.0, "b_x": 3.0, "b_y": 1.0},
-    KernelRegression: {"query": 4.0, "width": 1.0, "curve": False},
+    KernelRegression: {"query": 4.0, "width": 1.0},
     SoftmaxTemperature: {"temperature": 0.1, "first": -1.0, "second": 3.0, "third": 3.0,
                          "fourth": 3.0, "fifth": 3.0},
     ScaleExplorer: {"power": 2, "divide": True, "draw_number": 7, "key": 5, "push": 9.0},
@@ -131,7 +131,6 @@ def test_the_kernels_weights_fill_their_axis_and_every_width_tried_is_marked():
     assert KernelRegression(width=1.0).svg.count("<polyline") == 2
     assert "least so far: 0.475" in KernelRegression(width=1.0).svg
     assert "best h" not in KernelRegression(width=1.0).svg  # until it's found
-    assert "least" not in KernelRegression(curve=False).svg
 
 
 def test_one_message_draws_once():
@@ -478,12 +477,12 @@ def test_the_ward_round_shows_a_symptom_counts_looks_and_judges_each_guess():
             assert may.all() or not ((moved != may) & moved).tril().any(), path
     assert len(orders) == len(LETTERS)
     assert all(name.endswith("” ✓") for name, _ in widget._shown["controls"][0]["options"])
-    widget.patient = "C"  # who was found stays found, until that patient starts again
+    widget.patient = "C"  # who was found stays found, until all starts again
     assert "Found with" in widget.tell()[2]
-    widget.controls["Patient again"].click()
+    widget.controls["Start again"].click()
     assert ">0 looks, 0 guesses<" in widget.svg
-    widget.patient = "A"
-    assert {"patient": "C"} in clicks(widget)  # the next that isn't found
+    widget.take({"module": 1, "guess": "A"})
+    assert {"patient": "B"} in clicks(widget)  # the next that isn't found
     assert "see later words and 10 ignore a word." in WardRound(patient="D", module=3).tell()[1]
     assert re.findall(r"bold[^>]*>([−+])<", WardRound(patient="F", guess="F").svg) == [*"++−−"]
     assert WardRound(patient="B").tell()[1] == "No output changes with any source word."

@@ -134,9 +134,9 @@ def test_a_patch_can_be_clicked_and_the_class_token_asked_again(make):
 @pytest.mark.parametrize(
     ("side", "said"),
     [
-        (14, "a quarter of the patches, about a twelfth of the weights."),
-        (4, "3.06 times the patches, 8.65 times the weights."),
-        (2, "12 times the patches, 134 times the weights."),
+        (14, "patches × 0.25, weights × 0.09."),
+        (4, "patches × 3.06, weights × 8.65."),
+        (2, "patches × 12, weights × 134."),
     ],
 )
 def test_a_side_is_pressed_in_a_cell_of_its_own_and_compared(side, said):

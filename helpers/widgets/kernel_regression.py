@@ -42,12 +42,11 @@ def kernel_regression(queries, keys, values, width):
 class KernelRegression(Explorer):
     """Move a query along a line and see which points it attends to; make the kernel wider.
 
-    State: `query` (0 to 6), `width` (0.02 to 5) and `curve` (bool: draw the true curve).
+    State: `query` (0 to 6) and `width` (0.02 to 5).
     """
 
     query = traitlets.Float(2.0, min=LOW, max=HIGH).tag(state=True)
     width = traitlets.Float(0.3, min=0.02, max=5.0).tag(state=True)
-    curve = traitlets.Bool(True).tag(state=True)
 
     def build(self):
         self._keys, self._values = sample_points()
@@ -58,7 +57,6 @@ class KernelRegression(Explorer):
         self._near = errors[self._best] + 0.01
         self._flat = [h for h, error in errors.items() if error < self._near]
         self.slider("width", "Kernel width h", log=True, digits=2)
-        self.switch("curve", "True curve")
 
     def forget(self):
         self._tried = {}  # the error by the width
@@ -77,8 +75,8 @@ class KernelRegression(Explorer):
         query = torch.tensor([self.query], dtype=torch.float64)
         estimate, weights = kernel_regression(query, self._keys, self._values, self.width)
         low, error, high = self._errors([0.02, self.width, 5.0])
-        if self.curve:  # with the ends, to have something to compare with
-            self._tried = {0.02: low, 5.0: high, **self._tried, self.width: error}
+        # With the ends, to have something to compare with.
+        self._tried = {0.02: low, 5.0: high, **self._tried, self.width: error}
         effective, estimates = attention_entropy(weights).exp().item(), self._fit(self.width)
         return {"weights": weights[0], "estimate": estimate.item(), "estimates": estimates,
                 "effective": effective, "error": error}  # fmt: skip
@@ -90,14 +88,12 @@ class KernelRegression(Explorer):
     def tell(self):
         """Say how many points count and how far off the curve is, and what to try."""
         found, h = self.numbers, number(self.width)
-        off = f" Typical distance from the true curve: {number(found['error'], 3)}."
+        off = f"Typical distance from the true curve: {number(found['error'], 3)}."
         n = number(found["effective"], 1)
         counts = "1 point counts" if n == "1.0" else f"{n} points count"
         spans = [(one.max() - one.min()).item() for one in (found["estimates"], self._values)]
         asked = "Pull h: which one brings the estimate closest to the true curve?"
-        if not self.curve:
-            off, asked = "", "Which h would you trust? Choose one, then show the true curve."
-        elif found["effective"] < 1.5 or self.width < 0.05:
+        if found["effective"] < 1.5 or self.width < 0.05:
             asked = "Hardly more than one point has weight. Pull h up: when is the curve flat?"
         elif spans[0] < spans[1] / 4:
             asked = f"Nearly flat: the curve spans {spans[0]:.2f}, the points {spans[1]:.2f}."
@@ -106,7 +102,7 @@ class KernelRegression(Explorer):
             asked = (
                 f"Found: h = {number(self._best)} is best, and any h {flat} costs less than 0.01."
             )
-        return f"At h = {h}, about {counts} here.{off}", asked
+        return f"At h = {h}, about {counts} here. {off}", asked
 
     def draw(self):
         sheet, weights = Sheet(400, 400), self.numbers["weights"].tolist()
@@ -129,8 +125,7 @@ class KernelRegression(Explorer):
         """Draw points as strong as their weight, the estimated curve and the query."""
         weights = self.numbers["weights"]
         top = weights.max()
-        if self.curve:
-            plot.curve(self._grid.tolist(), true_curve(self._grid).tolist(), INK, 1.5, "3 4")
+        plot.curve(self._grid.tolist(), true_curve(self._grid).tolist(), INK, 1.5, "3 4")
         x = plot.x(self.query)
         for start, end in (22, 228), (260, 370):  # not through the words between the two plots
             sheet.line(x, start, x, end, BLUE, 2, "6 4")
@@ -151,11 +146,11 @@ class KernelRegression(Explorer):
         sheet.text(0, 44, f"● estimate (context): {number(found['estimate'])}", PURPLE, bold=True)
         sheet.text(0, 72, "weight ∝ exp(−(query − key)² / 2h²)", ORANGE)
         sheet.text(0, 100, f"Temperature 2h²: {2 * self.width**2:.3g}", BLUE, bold=True)
-        tried = self._tried if self.curve else {}
-        least = min(tried.values(), default=math.inf)
+        sheet.text(398, 16, "┄ true curve", anchor="end")
+        least = min(self._tried.values())
         so_far = "" if least < self._near else " so far"
         told = f"Error by h (pull it); least{so_far}: {number(least, 3)}"
-        sheet.text(0, 146, told if tried else "Error: hidden", INK, bold=True)
+        sheet.text(0, 146, told, INK, bold=True)
         limits = math.log(0.02), math.log(5)
         plot = Plot(sheet, 40, 160, 348, 210, limits, (0.25, 1))
         plot.ticks([(math.log(h), f"{h:g}") for h in (0.05, 0.2, 1, 5)], (0.3, 0.6, 0.9))
@@ -166,7 +161,7 @@ class KernelRegression(Explorer):
             best = plot.x(math.log(self._best))
             sheet.line(best, 160, best, 370, GREEN, 2, "6 4")
             sheet.text(best + 6, 176, f"best h = {number(self._best)}", GREEN, bold=True)
-        for h, error in tried.items():
+        for h, error in self._tried.items():
             size, ink = (8, PURPLE) if h == self.width else (4, INK)
             plot.dot(math.log(h), error, size, ink)
         drag = track("x", "width", (40, 388), (0.02, 5.0), self.width, log=True)

@@ -27,14 +27,6 @@ def _named(pictures):
     return [(f"{i + 1}: {CLASSES[label]}", i) for i, label in enumerate(pictures.labels.tolist())]
 
 
-def _against(times, what):
-    """Say how many times as many there are: in words if it's near a part that has a plain name."""
-    for part, name in (4, "a quarter"), (12, "a twelfth"):
-        if abs(times * part - 1) < 0.05:
-            return f"{'' if times * part == 1 else 'about '}{name} of the {what}"
-    return f"{number(times, 0 if times > 10 else 2)} times the {what}"
-
-
 class PatchCutter(Explorer):
     """Cut a picture into patches and lay them in a row: the sentence that a ViT reads.
 
@@ -80,9 +72,9 @@ class PatchCutter(Explorer):
     def tell(self):
         """Say what the cut costs, and compare it with the one it opens on."""
         n, first = self.numbers, (SIDE // 7) ** 2
-        patches = _against(n["tokens"] / first, "patches")
-        weights = _against(n["weights"] / (first + 1) ** 2, "weights")
-        asked = f"Against side 7: {patches}, {weights}."
+        times = n["tokens"] / first, n["weights"] / (first + 1) ** 2
+        patches, weights = (number(one, 0 if one > 10 else 2) for one in times)
+        asked = f"Against side 7: patches × {patches}, weights × {weights}."
         if self.side == 7:
             asked = "Press a smaller side below. The patches grow in number, and what grows faster?"
         return (

@@ -110,15 +110,9 @@ class WardRound(Explorer):
     def build(self):
         self.observe(self._open, names="patient")
         self.choice("patient", "Patient", ())
-        self.button("Patient again", self._again)
 
     def forget(self):
         self._notes = {letter: (set(), []) for letter in LETTERS}  # views and guesses
-
-    def _again(self, _):
-        """Start again with this patient; all others that were found stay found."""
-        self._notes[self.patient] = set(), []
-        self._open(None)
 
     def _open(self, _):
         found = self.patient in self._notes[self.patient][1]
