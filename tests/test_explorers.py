@@ -545,7 +545,10 @@ def test_hints_follow_what_the_hand_did():
     patterns = AttentionPatterns(width=6, layers=1, causal=False)
     assert "reads 5 to each side" in patterns.tell()[1]
     patterns.pattern = "all"
-    assert "position 11 reaches 27 after 1 layer." in patterns.tell()[0]  # not along the frame
+    assert "position 4 reaches 31 after 1 layer." in patterns.tell()[0]  # not along the frame
+    patterns.take({"pattern": "global", "layers": 2})
+    assert patterns.tell()[1].endswith("The news goes by way of 1.")
+    patterns.pattern = "all"
     assert "every other" in patterns.tell()[1]
     patterns.causal = True
     assert "itself and all before it" in patterns.tell()[1]

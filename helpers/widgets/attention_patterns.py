@@ -29,6 +29,8 @@ CAUSAL = RULES | {
     "global": ("Position 1 can’t read others.", "Position 1 sees only itself: untick Causal mask."),
 }
 PATTERNS = tuple(RULES)
+# Near which query and key, as shares of the length, the pair lies that shows a pattern's way.
+ENDS = {"all": (0.95, 0.1), "window": (1, 0), "strided": (0.8, 0.3), "global": (0.9, 0.2)}
 NEWS, MOST = LIGHT["second"], 8  # what travels, and through how many layers
 SIDE = 288  # pixels of the mask
 # Not met, met on the way, attended to.
@@ -78,7 +80,8 @@ class AttentionPatterns(Explorer):
         meet = {p: layers_to_meet(mask) for p, mask in masks.items()}
         asked = hops * masks["all"]
         # Of those that are furthest off, one whose way doesn't follow the frame.
-        furthest, ends = (asked == asked.max()).nonzero(), torch.tensor([0.8, 0.3]) * self.length
+        furthest = (asked == asked.max()).nonzero()
+        ends = torch.tensor(ENDS[self.pattern]) * self.length
         query, key = furthest[(furthest - ends).abs().sum(1).argmin()].tolist()
         if pressed := self.query and self.key:
             query, key = self.query - 1, self.key - 1
@@ -107,6 +110,7 @@ class AttentionPatterns(Explorer):
         found, now = self.numbers, self.pattern
         share, needed = found["pairs"][now] / found["pairs"]["all"], found["needed"]
         way, last = [place + 1 for place in found["way"]], found["query"] + 1
+        via = f"The news goes by way of {', '.join(map(str, way[1:-1]))}."
         reaches = f"reaches {last} after {self._layers(needed)}"
         asked = "Does another one need fewer layers or pairs?"
         if needed == math.inf:
@@ -115,6 +119,8 @@ class AttentionPatterns(Explorer):
             asked = f"That’s more than {MOST} layers: widen the window."
         elif self.layers < needed:
             asked = f"Play on: by layer {self.layers} the news is at {way[self.layers]}."
+        elif needed > 1:
+            asked = via
         told = self._rule(now)[1]
         if found["pressed"]:
             row = found["mask"][last - 1]
@@ -123,7 +129,7 @@ class AttentionPatterns(Explorer):
             if self.causal and last < way[0]:
                 asked = "Under a causal mask, no news travels backwards."
             elif needed <= MOST:
-                asked = f"The news goes by way of {', '.join(map(str, way[1:-1]))}." * (needed > 1)
+                asked = via * (needed > 1)
         headline = f"“{now}” keeps {share:.0%} of the pairs. News of position {way[0]} {reaches}."
         return headline, f"{told} {asked}".rstrip()
 

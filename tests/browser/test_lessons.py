@@ -35,14 +35,14 @@ def test_every_control_of_the_gallery_repaints_its_picture(open_notebook, every)
     assert {name: size for name, size in small.items() if size["letters"] < 11.9} == {}
     assert len(moved) >= 80 // every
     # A field was given words that it refuses, a handle that runs along a line ignores one arrow,
-    # the ward's whole model and the patches' class token are chosen already, the endless story's
-    # temperature holds from the next piece on, and where the translator is sure, another seed
-    # draws the same token and top-p leaves it.
+    # the ward's whole model is chosen already, the endless story's temperature holds from the next
+    # piece on, and where the translator is sure, another seed draws the same token and top-p
+    # leaves it.
     still = [kind for kind, _, changed in moved if not changed]
     assert set(still) <= {"input[type=text]", "input[type=range]", ".handle", ".hit"}
     named = {name for kind, name, changed in moved if not changed and kind != ".handle"}
     assert named - {""} <= {
-        "Look at the whole model", "Class token, untrained", "Temperature", "Top-p (1: all)", "Seed"
+        "Look at the whole model", "Temperature", "Top-p (1: all)", "Seed"
     }  # fmt: skip
     assert still.count(".hit") <= 2
     assert still.count("input[type=range]") <= 3
