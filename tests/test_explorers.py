@@ -565,7 +565,6 @@ def test_hints_follow_what_the_hand_did():
     assert (sharp.count("&gt;99.9%"), sharp.count(">100%<")) == (1, 1)  # an axis ends at 100%
     at = (0.08, "which one"), (0.42, "Found"), (3, "Nearly"), (0.02, "Hardly")
     assert all(said in KernelRegression(width=h).tell()[1] for h, said in at)
-    assert "true curve:" not in KernelRegression(curve=False).describe()
     assert "about 1 point counts" in KernelRegression(width=0.02, query=6.0).tell()[0]
     wide, narrow = (KernelRegression(width=h).svg.count("<line") for h in (3, 0.05))
     assert wide > narrow + 15  # a line to each point that counts
