@@ -26,14 +26,12 @@ OWN = ("value", "result", "second")  # each value has a colour
 
 def self_attention_filling():
     """A film: a map of attention over “the cat sleeps”. Each word has a query, a row at the left, a
-    key, a column above, and a value at the right. The query of “the” goes to the three keys. Beside
-    each its entries stand in pairs with the key's. Their products fall down, and their sum goes
-    into the map as a score: 1, 4 and 3. Divided by √3 they are 0.58, 2.31 and 1.73; e to their
-    power, divided by the sum, gives the weights 0.102, 0.575 and 0.323; without √3 they would be
-    0.035, 0.705 and 0.259. Each weight is multiplied by its value, and the three products are added
-    up: the context of “the”, 1.10, 4.42 and 0.85. Then all queries walk at once. The scores of all
-    three rows become weights, and each row mixes the same values, in shares of its own. In the end,
-    frames show Q, K transposed, V and the softmax.
+    key, a column above, and a value at the right. The query of “the” goes to each key, and their
+    entries stand in pairs. Their products fall down, and the sum goes into the map as a score: 1,
+    4, 3. Divided by √3 they are 0.58, 2.31, 1.73; e to their power, divided by the sum, gives the
+    weights 0.102, 0.575, 0.323 (without √3: 0.035, 0.705, 0.259). Each weight is multiplied by its
+    value. The sum is the context of “the”: 1.10, 4.42, 0.85. Then all queries walk at once, and
+    each row mixes the same values, in its own shares. Frames show Q, K transposed, V, the softmax.
     """
     query, key, value = X @ W_Q, X @ W_K, X @ W_V
     scores = query @ key.T
@@ -45,8 +43,7 @@ def self_attention_filling():
         "pairs. The sum is the score.",
         f"With the key of “{WORDS[1]}”, the pairs sum to {scores[0][1]:.0f}: a better match.",
         f"With the last key, the sum is {scores[0][2]:.0f}, and the row of “the” is full.",
-        "This score sums 3 products. Such sums spread √3 times as wide as 1 product. So divide "
-        "by √3.",
+        "This score sums 3 products. Such sums spread √3 times as wide as one, so divide by √3.",
         "Then raise e to the power of each result.",
         "Divided by their sum, these are weights that sum to 1: a softmax.",
         f"Without √3, “{best}” would get even more.",
@@ -66,11 +63,11 @@ def self_attention_filling():
 def _filling(query, key, scores, weights, value, moment, caption):
     formula = moment == 13
     move = {0: 2, 1: 4, 2: 3.4, 3: 3.4, 8: 2.6, 9: 3, 10: 2.6, 12: 2.6}.get(moment, 1.6)
-    stills = (0, 2, 4, 6, 9, 10, 13)
-    scene = Scene(caption, move, moment in stills, rest=6 if moment == 10 else REST)
+    still, rest = moment in (0, 2, 4, 6, 9, 10, 13), 6 if moment == 10 else REST
+    scene = Scene(caption, move, still, rest)
     q, k, v = ("Q", "Kᵀ", "V") if formula else ("queries", "keys", "values")
     scene.text("keys", ASK_AT, ROWS[1] + 6, k, "key", bold=True)
-    scene.text("queries", ASK_AT, 138, q, "query", bold=True)
+    scene.text("queries", ASK_AT, 138, q, "query", bold=True, room=84)
     scene.text("values", CONTEXT[1], 22, v, bold=True)
     scene.text("contexts", CONTEXT[1], 138, "context", bold=True)
     met = min(moment, 3) - 1 if 1 <= moment <= SCALE else None
@@ -79,7 +76,7 @@ def _filling(query, key, scores, weights, value, moment, caption):
         scene.text(f"offers {j}", x, 26, word, "key", bold=True, room=74, start={"y": -94}, **falls)
         frame = x - 34, 36, 68, 82, "key", "key", (j == met) / 4
         scene.rect(f"key {j}", *frame, start={"y": -84}, **falls)
-        scene.card(f"value {j}", 348, ROWS[j], word, OWN[j], 74, moment > DIVIDE + 1, 22,
+        scene.card(f"value {j}", 348, ROWS[j], word, OWN[j], 78, moment > DIVIDE + 1, 22,
                    start=(518, ROWS[j]), **slides)  # fmt: skip
         for n, y in enumerate(ROWS):
             at, come = x + 17 * (j == met), {"when": (0, 0.2)} if moment else falls  # aside
@@ -88,8 +85,8 @@ def _filling(query, key, scores, weights, value, moment, caption):
         scene.text(f"vector {j}", 430, ROWS[j] + 6, _spaced(value[j]), OWN[j], start={"x": 600},
                    **slides)  # fmt: skip
     if moment:  # what stands within Q and Kᵀ
-        words = {SCALE: "scores / √3", RAISE: "e to that power"}.get(moment, "weights")
-        words = "scores" if moment in (1, 2, 3, 10) else words
+        words = ["scores"] * 3 + ["scores / √3", "e to that power"] + ["weights"] * 4 + ["scores"]
+        words = [*words, "weights", "weights", "weights"][moment - 1]
         scene.text("weights", ACROSS[1], 138, words, bold=True, room=200)
     for i in range(3):
         _row(scene, i, query[i], scores[i], weights[i], value, moment)
@@ -101,12 +98,9 @@ def _filling(query, key, scores, weights, value, moment, caption):
         _sum(scene, value, weights[0], moment == 9)
     if moment in (10, 11):
         scene.rect("asked", 2, DOWN[2] - 30, 304, 60, "none", "query", line=4, when=(0, 0.1))
-    if moment == 10:
-        words = f"weights of “{WORDS[2]}”: ?  ?  ?"
-        scene.text("question", 240, WORK + 4, words, "query", 20, bold=True, when=(0.9, 1))
     if moment > 9:
         words = {10: "Q Kᵀ", 11: "softmax(Q Kᵀ / √3)"}.get(moment, "context = softmax(Q Kᵀ / √3) V")
-        scene.text("formula", 240, WORK + 54, words, size=26, bold=True, when=(0.5, 0.8))
+        scene.text("formula", 240, WORK + 44, words, size=26, bold=True, when=(0.5, 0.8))
     if formula:  # which part of the picture is which of the formula
         boxes = {"Q": (2, 143, 80, 186, "query"), "K": (83, 4, 222, 116, "key"),
                  "V": (308, 34, 171, 81, "ink"), "softmax": (83, 143, 222, 186, "ink"),
@@ -190,7 +184,7 @@ def _row(scene, i, query, scores, weights, values, moment):
     step = moment - SCALE + 1 if alone else 3 * (moment >= weighed)
     said = [[number(score, 0) for score in scores], *_worked(scores)][min(max(step, 0), 3)]
     asks = alone and 1 <= moment <= SCALE
-    scene.card(f"query {i}", ASK_AT, y - 13, WORDS[i], ink, 76, asks, 28, when=(0, 0.2))
+    scene.card(f"query {i}", ASK_AT, y - 13, WORDS[i], ink, 80, asks, 28, when=(0, 0.2))
     scene.text(f"asks {i}", ASK_AT, y + 22, _spaced(query), ink)
     for j, (x, weight) in enumerate(zip(ACROSS, weights, strict=True)):
         low, thick, known = y + TALL / 2 - 2, BAR * weight, moment - begun >= (j if alone else 0)
@@ -199,7 +193,7 @@ def _row(scene, i, query, scores, weights, values, moment):
         if moment >= weighed:
             scene.rect(f"share {i} {j}", *bar, OWN[j], tint=0.4, start={"y": low, "height": 0})
         if known:
-            come = {"x": 436, "y": WORK + 30} if moment < SCALE else {}  # from the sum below
+            come = {"x": 416, "y": WORK + 30} if moment < SCALE else {}  # from the sum below
             when = (0.85, 1) if alone else (0.5 + 0.16 * j, 0.6 + 0.16 * j)
             at = y - 8 if moment >= weighed else y + 7  # above the bar
             name = "score" if moment == 10 else "in"
@@ -238,14 +232,13 @@ def _pairs(scene, query, key, met, moment):
         for y in (WORK, WORK + 30) if n else ():
             scene.text(f"plus {n} {y}", at - 40, y, "+", size=20)
     if moment < SCALE:
-        scene.text("lines", 4, WORK, "products", "muted", anchor="start")
         score = number(sum(q * k for q, k in zip(query, key, strict=True)), 0)
-        scene.text(f"sum {met}", 428, WORK + 30, f"= {score}", size=20, bold=True, when=(0.7, 0.8))
+        scene.text(f"sum {met}", 408, WORK + 30, f"= {score}", size=20, bold=True, when=(0.7, 0.8))
 
 
 # ---- lesson 08: training beside writing ----------------------------------------------------------
 
-WIDTHS = (82, 56, 82, 104, 104)  # of the columns: room for their longest words on a phone
+WIDTHS = (84, 54, 82, 104, 104)  # of the columns: room for their longest words on a phone
 COLUMNS = [3 + sum(WIDTHS[:i]) + 6 * i + WIDTHS[i] / 2 for i in range(5)]
 LEFT, RIGHT, WIRE = 3, 455, 469  # where the decoder begins and ends, and the encoder's way to it
 SOURCE, TARGET = "Un chien monte", "A dog climbs up"
@@ -255,15 +248,14 @@ SHIFTED, LINES, MASK, PASS, GIVEN, LOSS, MEAN = range(1, 8)  # training's moment
 
 def training_and_inference_decoder():
     """A film: a decoder is trained on Un chien monte and its target, A dog climbs up, and then
-    writes. The target, shifted one place to the right, goes in after bos. Lines lead up to each of
+    writes. The target, shifted one place to the right, goes in after bos. Lines lead to each of
     five positions from the inputs up to its own; that from climbs to the third is crossed out. Dots
     run up all lines at once: one pass, which predicts A, dog, is, up and eos. The third loss is by
-    far the largest. The losses' mean goes back into decoder and encoder, whose weights change. In
-    writing, bos goes in alone. Dots run up to the first position, and out comes A. It falls down
-    and becomes the second input, and the next pass begins. The third pass gives is. So is goes in
-    at the fourth position, where training had climbs, and what follows is climbing, not up. The
-    fifth gives eos. Each pass leaves a line, one word longer than the line before. In the end,
-    training's dots run once more, all at once, above the five lines of writing.
+    far the largest. The mean loss goes back into decoder and encoder. In writing, bos goes in
+    alone, dots run up to the first position, and out comes A, which falls down and is the second
+    input of the next pass. The third pass gives is. So the fourth position gets is, where training
+    had climbs, and gives climbing, not up. The fifth gives eos. In the end, training's dots run
+    once more, all at once, above five lines, one for each pass of writing.
     """
     translator = load_translator()
     source, target = translator.encode([SOURCE]), translator.tokenizer.encode(TARGET, eos=True)
@@ -278,27 +270,19 @@ def training_and_inference_decoder():
     n, (low, high) = len(wanted), sorted(losses)[-2:]
     told = [
         f"A translator is to learn that “{SOURCE}” means “{TARGET}”. This is its target.",
-        "The decoder is also given the target, shifted one place to the right, after <bos>. So "
-        "position 2, given “A”, has to predict “dog”.",
+        "The target goes in, too, one place later: position 2 gets “A” and has to predict “dog”.",
         "Lines show what each position can see: the inputs up to its own.",
-        f"Position 3 has to predict “{wanted[2]}”. That's the input of position 4, so the mask "
-        "cuts its line to position 3.",
+        f"Position 3 has to predict “{wanted[2]}”. That's input 4, so the mask cuts its line to 3.",
         f"In one pass, all {n} inputs go up through the decoder, and out come {n} predictions.",
-        f"Position 3 predicted “{guessed[2]}”. Position 4 was given the target's “{wanted[2]}” all "
-        f"the same, so it predicted “{guessed[3]}”.",
-        f"“{guessed[2]}” isn't the target of position 3, so its loss is {high:.1f}. No other is "
-        f"above {low:.1f}.",
-        f"The mean of the {n} losses, {sum(losses) / n:.1f}, goes back and changes the weights of "
-        "decoder and encoder.",
-        "When the model writes, nobody knows a target. In pass 1, <bos> goes in alone, and "
-        f"“{own[0]}” comes out.",
-        f"“{own[0]}” falls down and becomes input 2. In pass 2, both inputs go up, and "
-        f"“{own[1]}” comes out.",
+        f"Input 4 is the target's “{wanted[2]}”, not “{guessed[2]}”: output 4 is “{guessed[3]}”.",
+        f"Output 3 isn't target 3, so loss 3 is {high:.1f}. The others are {low:.1f} at most.",
+        f"The mean loss, {sum(losses) / n:.1f}, changes the weights of decoder and encoder.",
+        f"The model writes without a target. In pass 1, <bos> goes in alone. Out comes “{own[0]}”.",
+        f"“{own[0]}” falls down and becomes input 2. In pass 2, both go up. Out comes “{own[1]}”.",
         f"“{own[1]}” becomes input 3. Pass 3 gives “{own[2]}”, as in training.",
         f"But now position 4 is given “{own[2]}”, where training gave it “{wanted[2]}”. So pass 4 "
         f"gives “{own[3]}”, and not “{guessed[3]}”.",
-        f"Pass 5 gives <eos>, the end. “{' '.join(own[:-1])}” isn't the target, but it's a good "
-        "translation, too.",
+        f"Pass 5 gives <eos>. “{' '.join(own[:-1])}” isn't the target, but it fits, too.",
         f"Training knows all {n} inputs: {n} predictions in 1 pass. In writing, each input after "
         f"<bos> comes out of the pass before: {len(own)} tokens in {len(own)} passes.",
     ]
@@ -331,8 +315,7 @@ def _both(wanted, guessed, losses, own, moment, caption):
             start = (COLUMNS[i - 1], targets if trains else above) if i and not last else None
             colour, full = "query" if trains else "key" if i else "muted", here and moment != LOSS
             scene.card(f"{kinds[0] if i else 'input'} {i}", x, below, takes[i], colour, start=start,
-                       full=full or moment == PASS or last, when=come,
-                       opacity=0.5 if (i, moment) == (3, MASK) else 1, **card)  # fmt: skip
+                       full=full or moment == PASS or last, when=come, **card)  # fmt: skip
         if i < left:
             scene.card(f"{kinds[1]} {i}", x, above, gives[i], "key", full=here, when=out,
                        start=(x, above + 40), **card)  # fmt: skip
@@ -412,9 +395,8 @@ def _losses(scene, losses, mean):
                    start={"y": foot, "height": 0}, when=(0, 0.35))  # fmt: skip
     if not mean:
         return
-    words = f"mean loss {sum(losses) / n:.1f}"
-    scene.text("mean", middle + 30, foot - 4, words, "result", anchor="start", bold=True,
-               when=(0.35, 0.45))  # fmt: skip
+    scene.text("mean", middle + 30, foot - 4, f"mean loss {sum(losses) / n:.1f}", "result",
+               anchor="start", bold=True, when=(0.35, 0.45))  # fmt: skip
     scene.arrow("mean down", middle, foot + 3, middle, TOP - 31, "result", when=(0.45, 0.6))
     scene.arrow("mean on", WIRE, 416, 339, 416, "result", when=(0.75, 0.9))
     for name, when in ("decoder", (0.6, 0.7)), ("encoder", (0.9, 1)):  # both have weights

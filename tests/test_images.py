@@ -146,8 +146,8 @@ def test_a_context_is_the_sum_of_the_values_with_the_weights_that_stand_there():
     def shown(name, said=said):
         return torch.tensor([float(said[f"{name} {n}"]) for n in range(3)])
 
-    near, values = {"rtol": 0, "atol": 0.0051}, [said[f"vector {j}"].split() for j in range(3)]
-    values = torch.tensor([list(map(float, row)) for row in values])
+    near = {"rtol": 0, "atol": 0.0051}
+    values = torch.tensor([[float(n) for n in said[f"vector {j}"].split()] for j in range(3)])
     terms = torch.stack([shown(f"term {j}") for j in range(3)])
     torch.testing.assert_close(shown("in 0")[:, None] * values, terms, **near)
     torch.testing.assert_close(terms.sum(0), shown("sum"), **near)
@@ -164,9 +164,8 @@ def test_a_context_is_the_sum_of_the_values_with_the_weights_that_stand_there():
             assert shapes[f"product {met} {n}.text"]["text"] == f"{entry}·{key['text']}"
             assert int(shapes[f"makes {met} {n}"]["text"]) == int(entry) * int(key["text"])
             assert shapes[f"product {met} {n}"]["when"][0] > shapes[f"ask {n}"].get("when", [0])[0]
-        score = shapes[f"sum {met}"]["text"].removeprefix("= ")
-        assert shown(f"makes {met}").sum() == float(score)
-        assert shapes[f"in 0 {met}"]["text"] == score
+        score = f"{shown(f'makes {met}').sum():.0f}"
+        assert (shapes[f"sum {met}"]["text"], said[f"score 0 {met}"]) == (f"= {score}", score)
     scaled = torch.tensor([1.0, 4, 3]) / 3**0.5  # the softmax is worked out in three scenes
     scenes = film[4:]
     assert "weights" in scenes[-1]["shapes"]  # they stand within Q and Kᵀ, and aren't QKᵀ
@@ -177,11 +176,8 @@ def test_a_context_is_the_sum_of_the_values_with_the_weights_that_stand_there():
     named = [scenes[i]["shapes"]["weights"]["text"] for i in (0, 1, 2, 6, 7)]  # what stands there
     assert named == ["scores / √3", "e to that power", "weights", "scores", "weights"]
     for scene in [*scenes[3:6], *scenes[7:]]:  # a row that is finished stays so
-        assert [scene["shapes"][f"in 0 {j}"]["text"] for j in range(3)] == [
-            said[f"in 0 {j}"] for j in range(3)
-        ]
-    assert [said[f"score 2 {j}"] for j in range(3)] == ["3", "3", "3"]
-    assert [said[f"score 0 {j}"] for j in range(3)] == ["1", "4", "3"]  # but for QKᵀ
+        assert all(scene["shapes"][f"in 0 {j}"]["text"] == said[f"in 0 {j}"] for j in range(3))
+    assert [*shown("score 0"), *shown("score 2")] == [1, 4, 3, 3, 3, 3]  # but for QKᵀ
     assert not {"in 0 0", "share 0 0", "mix 0 0", "context 0 0"} & asks["shapes"].keys()
     assert [said[f"power {j}"] for j in range(3)] == ["1/√3", "4/√3", "3/√3"]  # not rounded
     assert rows["power 0"]["size"] < 0.6 * scenes[1]["shapes"]["base 0"]["size"]  # an exponent
@@ -249,50 +245,46 @@ def test_training_and_writing_differ_where_the_caption_says_so():
     scenes = [scene["shapes"] for scene in film]
     end = film[2]["shapes"]["sees 4 0"]["when"][1]  # all lines can be looked at
     assert film[2]["seconds"] - film[2]["lead"] - end * film[2]["move"] >= 2
-    at_once, given, back, *passes, last = (scenes[i] for i in (4, 5, 7, 8, 9, 10, 11, 12, 13))
+    at_once, given, losing, back, *passes, last = scenes[4:]
 
     def words(shapes, kind):
         return [shapes[f"{kind} {i}.text"]["text"] for i in range(5) if f"{kind} {i}" in shapes]
 
-    assert words(at_once, "input") == ["<bos>", *words(at_once, "target")[:-1]]
+    assert words(at_once, "input")[1:] == words(at_once, "target")[:-1]
     assert words(passes[-1], "given") == words(passes[-1], "own")[:-1]
     for shapes in (at_once, last):  # one pulse from all inputs to all outputs
         dots = [v["when"] for k, v in shapes.items() if k.startswith("dot")]
         assert dots == [dots[0]] * 15
-        assert {shapes[f"input {i}"]["fill"] for i in range(5)} == {"query"}
         assert all(shapes[f"output {i}"]["when"] > dots[0] for i in range(5))
+        assert {shapes[f"input {i}"]["fill"] for i in range(5)} == {"query"}
     for i, shapes in enumerate(passes):  # a pulse per pass, to one output, which then falls down
-        assert sum(k.startswith("dot") for k in shapes) == i + 1 == len(words(shapes, "own"))
-        assert not any(k.startswith(("mean", "loss", "target")) for k in shapes)
+        own, dot = words(shapes, "own"), shapes[f"dot {8 + i} {i} 0"]["when"]
+        assert len(own) == i + 1 == sum(name.startswith("dot") for name in shapes)
+        assert not any(name.startswith(("mean", "loss", "target")) for name in shapes)
         assert shapes["writing"]["text"].startswith(f"writing: {i + 1} pass")
-        assert shapes[f"dot {8 + i} {i} 0"]["when"][1] <= shapes[f"own {i}"]["when"][0]
-        read, gives = shapes[f"line {i}"]["text"].removeprefix(f"{i + 1}:  ").split(" → ")
-        assert read.split() == ["<bos>", *words(shapes, "given")]
-        assert gives == words(shapes, "own")[-1]
-        if i:
-            fall, out = shapes[f"given {i}"], shapes[f"own {i - 1}"]
-            assert fall["start"]["y"] == out["y"] < fall["y"]
-            assert fall["when"][1] <= shapes[f"dot {8 + i} {i} 0"]["when"][0]
-            assert fall["stroke"] == "key"  # an output, which <bos> isn't
-    assert {shapes["input 0"]["stroke"] for shapes in passes} == {"muted"}
-    assert len(words(at_once, "output")) == len(words(passes[-1], "own"))  # as many tokens
+        read = " ".join(["<bos>", *words(shapes, "given")])
+        assert shapes[f"line {i}"]["text"] == f"{i + 1}:  {read} → {own[-1]}"
+        assert dot[1] <= shapes[f"own {i}"]["when"][0]
+        assert shapes["input 0"]["stroke"] == "muted"
+        if i:  # an output, which <bos> isn't
+            fall = shapes[f"given {i}"]
+            assert (fall["start"]["y"], fall["stroke"]) == (shapes[f"own {i - 1}"]["y"], "key")
+            assert fall["when"][1] <= dot[0]
+    assert len(words(at_once, "output")) == len(own)  # as many tokens
     assert not any("writing" in shapes for shapes in scenes[:8])  # training has the stage
     assert ("blocked" in scenes[3], words(scenes[3], "output")) == (True, [])  # hidden before
     fourth = [words(given, kind)[3] for kind in ("input", "output")]
     assert passes[3]["training's"]["text"].removeprefix("in training: ").split(" → ") == fourth
-    assert fourth[1] != words(passes[3], "own")[3]
+    assert fourth[1] != own[3]
     lit = given["input 3"], given["output 3"], passes[3]["given 3"], passes[3]["own 3"]
     assert [shape["fill"] for shape in lit] == ["query", "key", "key", "key"]
-    losses = [float(scenes[6][f"loss of {i}"]["text"]) for i in range(5)]
+    losses = [float(losing[f"loss of {i}"]["text"]) for i in range(5)]
     assert re.findall(r"\d\.\d", film[6]["caption"]) == [f"{x}" for x in sorted(losses)[:-3:-1]]
-    for i in range(5):  # a loss stands over its word, its bar too, and a fifth goes into the mean
-        bar, part, box = scenes[6][f"loss {i}"], back[f"loss {i}"], scenes[6][f"output {i}"]
-        middle = scenes[6][f"loss of {i}"]["x"]
-        assert middle == scenes[6][f"output {i}.text"]["x"] == box["x"] + box["width"] / 2
-        assert bar["x"] + bar["width"] / 2 == middle
-        high = 40 * losses[i] / max(losses)
-        assert bar["height"] == pytest.approx(high, abs=1.5)  # of a rounded loss
-        assert part["height"] == pytest.approx(bar["height"] / 5, abs=0.11)
+    for i, loss in enumerate(losses):  # a loss stands over its word, its bar, too
+        bar, middle = losing[f"loss {i}"], losing[f"loss of {i}"]["x"]
+        assert middle == losing[f"output {i}.text"]["x"] == bar["x"] + bar["width"] / 2
+        assert bar["height"] == pytest.approx(40 * loss / max(losses), abs=1.5)  # of a rounded loss
+        assert back[f"loss {i}"]["height"] == pytest.approx(bar["height"] / 5, abs=0.11)
     assert back["mean"]["text"] == f"mean loss {sum(losses) / 5:.1f}"
     assert back["decoder"]["fill"] == back["encoder"]["fill"] == "result"  # they change
 
