@@ -15,7 +15,8 @@ from images.stage import REST, TEXT, Scene, film
 
 FRENCH = "le chat noir dort ."
 SEARCH = "un médecin cherche la lettre ."  # no adjective: lesson 02 asks later where a noun looks
-STATES = [f"h{i}" for i in "₁₂₃₄₅₆₇"]
+SMALL = "₀₁₂₃₄₅₆₇₈"
+STATES = [f"h{i}" for i in SMALL[1:]]
 BLANK = 0.005  # and below that there's no number, as it would be 0.00
 SHADE = 0.55  # how strong a weight of 1 is drawn, so that ink can be read on it in both themes
 
@@ -327,7 +328,6 @@ WROTE_AT = 384  # the left end of the English words, below the decoder
 ASKED = 3  # the word about which the film asks
 MIX = 1, 206, 376, 24  # the context, in which what is taken lies side by side
 ENTRIES = [0, 1, 3, 5, 8, 9]  # of the decoder's state: those that are drawn
-SMALL = "₀₁₂₃₄₅₆₇₈"
 # Scenes that show only a part of a row: the state asks, the context is mixed, a word is written.
 PARTS = {2: (0.1, 0.5), 3: (0.5, 0.68), 4: (0.68, 1)}
 
@@ -335,13 +335,13 @@ PARTS = {2: (0.1, 0.5), 3: (0.5, 0.68), 4: (0.68, 1)}
 def decoder_looking_back():
     """A film: an empty map of weights has a column for each token of un médecin cherche la lettre
     and a row for each word of a doctor looks for the letter. Where will the model look before for?
-    The encoder makes seven states, with arrows to both neighbours. Then, for each English word, the
-    decoder's state goes up and draws a line to all seven. The lines become as thick as the weights,
-    what is taken of the states falls side by side into the context, and this and the word before go
-    into the decoder. Its state changes and writes the word, and the map gets a row. A, doctor and
-    looks each look mostly at the next French word. For has 0.57 on cherche and 0.42 on la. The has
-    0.71 on la and 0.26 on cherche. Letter looks at lettre, the full stop and eos both at the full
-    stop. At the end the map is large: a diagonal that stands still, framed, at for and eos.
+    The encoder makes seven states, with arrows to both neighbours. Before each English word, the
+    decoder's state draws lines to all seven, as thick as their weights. What is taken of the states
+    falls side by side into the context, which goes into the decoder with the word before. Its state
+    changes and writes the word, and the map gets a row. A, doctor and looks each look mostly at the
+    next French word. For has 0.57 on cherche and 0.42 on la. The has 0.71 on la and 0.26 on
+    cherche. Letter looks at lettre, the full stop and eos both at the full stop. In the end the map
+    is large: a diagonal that stands still, framed, at for and eos.
     """
     _, found = _looking(SEARCH)
     read, written = found["source"], found["target"]
@@ -392,7 +392,7 @@ def decoder_looking_back():
     for i, j in kinks:
         scene.rect(f"kink {i}", COLUMNS[j] - 26, _row(i, True) - 22, 52, 43, "none", "ink",
                    line=3, when=(0.7, 1))  # fmt: skip
-    scene.text("blank", 6, 462, f"no number: under {BLANK}", "muted", anchor="start")
+    scene.text("blank", 6, 462, f"no number: under {BLANK}", "muted", anchor="start", when=(0.7, 1))
     return film(scenes, 468)
 
 
@@ -457,7 +457,7 @@ def _decided(scene, now, states, written, part, after):
                    line=1, round=0, **changed)  # fmt: skip
     scene.text("its state", 431, 197, f"s{SMALL[now + after]}", "key", bold=True, **changed)
     if not after:
-        scene.text("how many", 431, 223, "6 of 128", "muted", room=86, when=(0, 0.15))
+        scene.text("how many", 431, 223, "6 of 128", "muted", room=76, when=(0, 0.15))
     else:
         own = {"start": (431, _row(now - 1, False))} if now else {}
         scene.card(f"back {now}", 431, 218, written[now], "key", 84, height=26,
@@ -545,8 +545,7 @@ def _once(step, moment, caption):
     moves = {0: 2.4, 1: 2.0, 4: 2.4, 5: 4.4, 6: 5, 7: 3.4, 8: 4.2, 10: 2.8, 11: 3.2}
     scene = Scene(caption, moves.get(moment, 1.5), key=moment in (0, 3, 5, 6, 8, 10, 11),
                   rest=1.2 if moment in (6, 8) else REST)  # fmt: skip
-    words = step["source"]
-    scores, shares = step["scores"].tolist(), step["alpha"].tolist()
+    words, scores, shares = step["source"], step["scores"].tolist(), step["alpha"].tolist()
     opened = {6: REFUSED}.get(moment, TAKEN if 2 <= moment <= 5 else None)
     for i, (x, word) in enumerate(zip(PLACES, words, strict=True)):
         scene.card(f"word {i}", x, KEY_AT, word, "query", 74, i == opened, when=(0, 0.2))
@@ -664,8 +663,7 @@ def _opened(scene, step, i, moment):
                ("v", "value", step["v"], 5, 340),
                ("v · tanh", "ink", products, 5, 441)]  # fmt: skip
     if moment < 4:
-        columns += [("s", "key", step["state"], 2, 116)]
-        columns += [("h₃", "query", step["encoder"][i], 2, 356)]
+        columns += ("s", "key", step["state"], 2, 116), ("h₃", "query", step["encoder"][i], 2, 356)
         scene.text("four", 6, 352, "4 of 128 numbers of each vector" + "; W, U: 128 × 128" * apart,
                    "muted", anchor="start")  # fmt: skip
     signs = {3: "==", 4: "+→", 5: "+→·=", 6: "+→·="}.get(moment, "")
@@ -700,10 +698,9 @@ def _opened(scene, step, i, moment):
         ):
             scene.card(f"{name} {k}", *to, number(value[one].item()), "ink", 62, height=26,
                        opacity=0, start=start, when=(since_then, since_then + 0.1))  # fmt: skip
-    four, score = products[FOUR].sum().item(), step["scores"][i].item()
+    four, score = products[FOUR].sum().item(), round(step["scores"][i].item(), 2)
     terms = " + ".join(map(number, products[FOUR].tolist())).replace("+ −", "− ")
-    rest = number(round(score, 2) - round(four, 2))
-    sums = f"{number(four)} (these 4) + {rest} (the other {len(products) - 4}) ="
+    sums = f"{number(four)} (these 4) + {number(score - four)} (the other {len(products) - 4}) ="
     scene.text(f"terms {i}", 369, 366, f"{terms} = {number(four)}", anchor="end", when=(0.76, 0.82))
     scene.text(f"sums {i}", 369, 399, sums, "muted", anchor="end", when=(0.8, 0.86))
     scene.text(f"gives {i}", 409, 399, number(score), "ink", 20, bold=True, when=(0.84, 0.88))
