@@ -217,6 +217,8 @@ def test_the_right_translation_decides_what_is_kept_even_with_all_numbers():
     assert w.tell()[1].startswith("Even all 128 lose “black”:")
     w.kept = 53
     assert w.tell()[1].startswith("Every word is in its place; the fewest that do it are")
+    w.take({"sentence": "un cheval suit la reine .", "kept": 5})
+    assert "Every word is there, but so are others" in w.tell()[1]
     w.reset()
     for sentence in "le chat dort", "chat .", "dort le chat .", "le chat dort dort .":
         w.take({"sentence": sentence, "step": LAST})

@@ -64,10 +64,7 @@ class LossExplorer(Explorer):
         chance = number(chance, 3) if chance >= 0.001 else f"{chance:.2g}"
         said = f"“{self.target}” is right and gets {chance}: the loss is −log {chance} = {loss}."
         if self.epsilon:
-            said = (
-                f"Loss {loss}, and {number(found['entropy'])} of it stays even if the prediction "
-                "equals the smoothed target."
-            )
+            said = f"Loss {loss}; the smoothed target itself would lose {number(found['entropy'])}."
         asked = "Each arrow is minus the gradient: target − prediction. Press “Training step”."
         before, after = self._stepped
         if after == found["cross_entropy"]:  # nothing has changed since

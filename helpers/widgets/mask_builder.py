@@ -33,21 +33,17 @@ class MaskBuilder(Explorer):
         self.slider("padding", "Padded keys")
         self.switch("causal", "Causal: no looking ahead")
         self.switch("cross", "Cross-attention: keys from another sentence")
-        self.observe(self._no_future, names=["causal", "cross"])
-        self._no_future()
-
-    def _no_future(self, *_):
-        self.causal = self.causal and not self.cross
 
     def compute(self):
         """Put the masks together; weigh every row."""
+        self.causal = self.causal and not self.cross  # another sentence has no future to hide
         mask = padding_mask(torch.arange(6)[None] < 6 - self.padding, False)[0, 0].expand(6, 6)
         if self.causal:
             mask = mask & causal_mask(6)
         ruled, mask = mask.flatten().tolist(), mask.clone()
         mask.view(-1)[list(self.allowed)] = True
         mask.view(-1)[list(self.masked)] = False
-        self.controls["causal"].disabled = self.cross  # another sentence has no future to hide
+        self.controls["causal"].disabled = self.cross
         scores = torch.randn(6, 6, generator=torch.Generator().manual_seed(2 + self.cross))
         weights = masked_softmax(scores, mask)
         return {"mask": mask, "ruled": ruled, "weights": weights, "scores": scores}
@@ -93,8 +89,7 @@ class MaskBuilder(Explorer):
         sheet.text(0, 342, "✓ allowed", GREEN)
         sheet.text(104, 342, "■ padding", GREY)
         sheet.text(214, 342, "□ later" * self.causal, INK)
-        words = "▢ by hand" if self.allowed or self.masked else ""
-        sheet.text(400, 342, words, anchor="end")
+        sheet.text(400, 342, "▢ by hand" * bool(self.allowed + self.masked), anchor="end")
         return sheet
 
     def _draw_cell(self, sheet, i, j, may):

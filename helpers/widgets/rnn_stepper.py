@@ -184,14 +184,10 @@ class RNNStepper(SentenceStepper):
         found, step = self.numbers, self.step
         n, size, target = len(found["source"]), len(found["last"]), found["target"]
         if step <= n:
-            first, word = found["source"][0], found["source"][step - 1]
-            shares = found["shares"][0][step - 1]
-            said = f"“{first}” is read, and the first state depends on nothing else."
-            if step > 1:
-                said = (
-                    f"“{word}” takes {percent(shares[step - 1])} of the state going down; "
-                    f"the first, “{first}”, keeps {percent(shares[0])}."
-                )
+            words, shares = found["source"], found["shares"][0][step - 1]
+            said = f"“{words[step - 1]}” takes {percent(shares[step - 1])} of the state going down"
+            kept = f"; the first, “{words[0]}”, keeps {percent(shares[0])}."
+            said += kept if step > 1 else ", as no word comes before it."
             asked = "The share says how far another word there would move the state. Press “Play”."
             return said, asked
         if step == n + 1:
@@ -217,11 +213,11 @@ class RNNStepper(SentenceStepper):
             return "The model doesn’t know sentences of this form. Try one like “le chat dort.”"
         if not self.kept:
             return "Nothing gets through: what is right is so by chance."
-        never = [found["whole"][i] for i, stay in stays.items() if not stay[-1]]
-        lost = f"“{never[0]}”" if len(never) == 1 else f"{len(never)} words"
+        never = ", ".join(f"“{found['whole'][i]}”" for i, stay in stays.items() if not stay[-1])
         if never and (not any(right) or self.kept == len(right) - 1):
-            own = f"the model’s own mistake{'s' * (len(never) > 1)}"
-            return f"Even all {len(right) - 1} lose {lost}: {own}."
+            return f"Even all {len(right) - 1} lose {never}: the model’s own mistake."
+        if found["new"] and not found["lost"]:
+            return "Every word is there, but so are others, in red."
         if not right[self.kept]:
             return "Drag the dot to a place where all are blue. Is it the leftmost?"
         again = ((k, i) for k in range(self.kept, len(right)) for i in stays if not stays[i][k])
