@@ -205,8 +205,8 @@ export class Bars {
     const { tour, stop } = this.view;
     if (stop >= 0) this.left = stop;
     // What can't be typed can't be asked for.
-    const offers = stop < 0 && this.left < 0 && !this.view.place && this.view.turns && !this.crowded;
-    const key = `${tour.length}/${stop}/${this.left}/${offers}`;
+    const offers = stop < 0 && this.left < 0 && !this.view.place && this.view.turns;
+    const key = `${tour.length}/${stop}/${this.left}/${offers}/${this.crowded}`;
     if (key === this.toured) return;
     this.toured = key;
     const held = this.tour.contains(document.activeElement) && document.activeElement.dataset.by;
@@ -232,7 +232,10 @@ export class Bars {
       );
     }
     const next = () => this.view.translate(another(this.view.model.get("sentence")));
-    if (offers) this.tour.append(make("button", { type: "button", onclick: next }, "Another sentence"));
+    // Where the field has no room beside what the lesson builds, this makes room.
+    const own = () => this.toggleHere((this.view.drawn = () => this.input.focus()));
+    const [words, onclick] = this.crowded ? ["Own sentence", own] : ["Another sentence", next];
+    if (offers) this.tour.append(make("button", { type: "button", onclick }, words));
     if (held)
       (this.tour.querySelector(`[data-by=${held}]:not([disabled])`) || this.tour.querySelector(".mm-main")).focus();
   }
@@ -306,6 +309,7 @@ export class Bars {
     const grown = full && this.words.offsetHeight - parseFloat(getComputedStyle(this.words).minHeight);
     this.view.root.style.setProperty("--grown", `${Math.max(0, grown)}px`);
     this.foot.classList.toggle("mm-touring", stop >= 0);
+    this.foot.classList.toggle("mm-heads", place === "heads");
   }
 }
 

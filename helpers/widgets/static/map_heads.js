@@ -48,7 +48,7 @@ export function headsScene(model, width, room, { asked }) {
   answers.forEach((line, i) => scene.label(line, 0, 8 + 17 * i, { size: 13, weight: 600, most: width }));
   means.forEach((line, i) => scene.note(line, 0, 8 + 17 * (answers.length + i), "left", width, 13));
   const first = 17 * (answers.length + means.length) + 8;
-  const high = narrow ? 30 : clamp((room - first - top - 30) / most, 34, 92);
+  const high = narrow ? 32 : clamp((room - first - top - 30) / most, 34, 92);
   const deep = top + high * most + (narrow ? 2 : 8);
   all.forEach(({ stack, kind, heads }, k) => {
     const [left, y] = narrow ? [0, first + k * deep] : [k * (block + gap), first];
@@ -115,7 +115,8 @@ function cell(scene, place, said, off, one, strongest, rect) {
   const small = high < 60;
   // A word that changes, on one line or two.
   const [was, becomes] = (one?.change || []).map(spelt);
-  const short = fitting([`${was}→${becomes}`, small ? `→ ${becomes}` : ""], (wide - 6) / 1.15, small ? 9 : 11);
+  const ways = small ? [`→ ${becomes}`, becomes] : [`${was}→${becomes}`, ""];
+  const short = fitting(ways, (wide - 6) / 1.15, small ? 12 : 11);
   const band = !was ? [] : short ? [short] : [was, `→ ${becomes}`];
   scene.paint((p) => {
     const style = off ? { fill: p.theme.paper, edge: p.theme.key, dash: [4, 3] } : { fill: p.theme.masked };
@@ -132,15 +133,15 @@ function cell(scene, place, said, off, one, strongest, rect) {
       p.box(x + 1, y + high - deep - 1, wide - 2, deep, { fill: p.theme.key, radius: 3 });
     }
     band.forEach((line, i) => {
-      const size = clamp((11 * (wide - 6)) / (1.15 * textWidth(line, 11)), 9, 11);
+      const size = small ? 12 : clamp((11 * (wide - 6)) / (1.15 * textWidth(line, 11)), 9, 11);
       p.text(line, x + wide / 2, y + high - deep + 7 + 13 * i, { ...middle, size, weight: 600, color: p.theme.paper });
     });
     const points = number(-one.points, 0);
     const [free, named] = [high - (was ? deep : 0), points !== "0" && !(small && was)];
-    const from = y + free / 2 - (named ? (small ? 6 : 8) : 0);
+    const from = y + free / 2 - (named ? (small ? 6 : 8) : 0) + (small && was ? 1 : 0);
     const signed = `${one.points < 0 && points !== "0" ? "+" : ""}${points}`;
-    p.text(signed, x + wide / 2, from, { ...at, size: small ? 13 : 15 });
-    const size = small ? 10 : clamp((12 * (wide - 4)) / textWidth(spelt(one.token), 12), 10, 12);
+    p.text(signed, x + wide / 2, from, { ...at, size: small ? 12 : 15 });
+    const size = small ? 12 : clamp((12 * (wide - 4)) / textWidth(spelt(one.token), 12), 10, 12);
     if (named) p.text(spelt(one.token), x + wide / 2, from + (small ? 13 : 16), { ...middle, size });
   });
   const tip = [said, `click to switch it ${off ? "on" : "off"}`];

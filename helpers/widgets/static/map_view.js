@@ -322,7 +322,11 @@ class MapView {
     // Picture, words and buttons are in view together; a part, where that is readable, without scrolling.
     this.theme = THEMES[dark ? "dark" : "light"];
     const small = this.small.show(width);
-    const seen = clamp(free, 240, 760);
+    // On a phone what switches a head off has a line of its own; the table of heads takes the player's
+    // and what the words don't need.
+    const turns = width < NARROW && this.stop < 0 && this.turns;
+    const line = !turns ? 0 : this.place === "heads" ? -92 : readPlace(this.place, trace).depth > 1 ? 34 : 0;
+    const seen = clamp(free - line, 240, 760);
     const sizes = { spare: free - room, fits: seen - small };
     // Every depth is as high as the whole model, so that the page stays where it is.
     if (this.measured !== `${width} ${room}`) {
@@ -339,11 +343,12 @@ class MapView {
       more: this.more(),
     });
     const height = Math.max(this.height, this.scene.height);
-    this.scrolls = rows && height > seen + 30;
+    this.scrolls = rows && (height > seen + (width < NARROW ? 0 : 30) || (line < 0 && model.get("off").length > 0));
     // Below it there's a line that says what is out of sight, or above it the small picture does.
     const next = this.tour[this.stop]?.answer ? 44 : 0; // what is asked is about the first block
     const most = Math.min(seen - (small || 28), this.scene.fold - next || seen);
-    this.frame.style.maxHeight = this.scrolls ? `calc(${most}px - var(--grown, 0px))` : "";
+    const fits = this.scrolls ? most : width < NARROW && seen - small;
+    this.frame.style.maxHeight = fits ? `calc(${fits}px - var(--grown, 0px))` : "";
     const light = lightOf(this);
     this.stage.show(this.scene, this.theme, { ...light, height });
     this.bars.show();

@@ -82,7 +82,7 @@ function blocks({ image, scored }, stack, m, top) {
   const inner = Math.floor((m.fits - HEAD - UNDER - 4) / stack.n);
   stack.pitch = m.narrow && !image && !scored ? clamp(inner, 12, m.pitch) : m.pitch;
   const whole = HEAD + stack.n * stack.pitch + UNDER;
-  const high = stack.pitch < m.pitch ? Math.max(whole, m.fits) : whole;
+  const high = m.narrow && whole > 0.7 * m.fits ? Math.max(whole, m.fits) : whole;
   const more = HEAD + stack.n * m.pitch + UNDER - high;
   const count = stack.layers.length + 2;
   stack.blocks = Array.from({ length: count }, (_, i) =>
