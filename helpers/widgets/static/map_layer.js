@@ -203,8 +203,11 @@ function heads(scene, where, place, g, sublayer, x, wide) {
   const room = cols > 1 ? size : wide - 6;
   const tells = !g.guessed && textWidth("head 1: 2 before 99%", 12) <= room;
   const nameOf = ({ short }, h) =>
-    fitting([...(tells ? [`head ${h + 1}: ${short}`, `${h + 1}: ${short}`] : []), `head ${h + 1}`], room, 12) ||
-    `${h + 1}`;
+    fitting(
+      [...(tells ? [`head ${h + 1}: ${short}`, `${h + 1}: ${short}`] : []), `head ${h + 1}`, `${h + 1}`],
+      room,
+      12,
+    ) || `${h + 1}`;
   sublayer.heads.forEach((head, h) => {
     const tx = left + (h % cols) * (size + 5);
     const ty = g.top + Math.floor(h / cols) * step + (step - size + 14) / 2;
