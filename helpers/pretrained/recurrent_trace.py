@@ -9,7 +9,11 @@ from helpers.pretrained.trace import candidates_of
 from helpers.text.tokenization import BOS, EOS
 from helpers.transformer.layers import inference
 
-EXAMPLES = ("la reine dort .", "le chien noir voit un cheval .", "le chat voit la reine .")
+EXAMPLES = (
+    "la reine dort .",
+    "un médecin cherche la lettre .",
+    "la femme ne cherche pas le livre rouge .",
+)
 LONGEST = 60  # tokens that a translation may have
 
 

@@ -30,11 +30,12 @@ def recurrent_tour(trace) -> list[dict]:
     source, words = readable(trace.source), readable(trace.written)
     token, written = source[keys[row]], words[row]
     asks = "".join(chr(ord("₀") + int(digit)) for digit in str(row))
+    since = f"after step {row}" if row else "at the start, made from the encoder's last states"
     steps = [
         f"Two recurrent networks read the sentence, one from each end. The encoder keeps a state "
         f"per token, {len(source)} in all, so that the decoder can look back at any of them.",
         f"At step {row + 1} the query is s{asks}, the decoder's state "
-        f"{f'after step {row}' if row else 'at the start'}. It gives a score with each encoder "
+        f"{since}. It gives a score with each encoder "
         f"state, and a softmax turns the scores into weights: "
         f"{percent(most[row].item())} for “{token}”.",
         "For that score, W times the query is added to U times the state, tanh squashes every sum "

@@ -129,8 +129,11 @@ export function joinScene(where, place, width, room, { asked, live }) {
       p.matrix(one, x, own(h)[0], wide, own(h)[1]);
     });
     const cell = wide / keys.length;
-    const style = { size: 12, align: "center", most: cell - 2, color: p.theme.muted };
-    if (cell > 26) keys.forEach((key, i) => p.text(key, x + (i + 0.5) * cell, top + high + 9, style));
+    // On two lines where one has no room.
+    const lines = keys.some((key) => textWidth(key, 12) > cell - 2) ? 2 : 1;
+    const style = { size: 12, align: "center", most: lines * cell - 2, color: p.theme.muted };
+    if (cell > 22)
+      keys.forEach((key, i) => p.text(key, x + (i + 0.5) * cell, top + high + 9 + 13 * (i % lines), style));
   }
 
   // W_O, or those of its columns whose entries a strip shows; one of them is followed from the start.

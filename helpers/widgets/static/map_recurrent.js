@@ -235,8 +235,8 @@ function chain(scene, model, g) {
         p.text("yours", x + wide, y - 8, { size: 12, align: "right", color: p.theme.key });
       if (t === g.step) p.straight(x + wide / 2, y + 37, x + wide / 2, y + 27, { color: p.theme.muted, arrow: true });
       const style = turn ? { turn: -turn, align: "right", most: 52 } : { align: "center", most: pitch - 4 };
-      const color = p.theme[t <= g.step ? "ink" : "muted"];
-      p.text(model.tokens[t], x + wide / 2, y + (turn ? 42 : 46), { size: 13, ...style, weight, color });
+      // What isn't written yet isn't there.
+      if (t <= g.step) p.text(model.tokens[t], x + wide / 2, y + (turn ? 42 : 46), { size: 13, ...style, weight });
       if (turn || t > g.step) return;
       // What it writes, and below it what the model writes without the learner.
       const other = model.own[t] === model.written[t] ? p.theme.ink : p.theme.key;
@@ -272,7 +272,7 @@ function chain(scene, model, g) {
     elbow(p, g.ways.mix, p.theme.value);
     elbow(p, g.ways.write, p.theme.muted);
     const style = { size: 12, color: p.theme.query, align: "right", most: scores - 16 };
-    p.text(`query s${subscript(g.step)}${g.slim ? "" : ", the state before"}`, scores - 8, y - 56, style);
+    p.text(`query s${subscript(g.step)}${g.slim ? "" : g.step ? ", the state before" : ", from the encoder"}`, scores - 8, y - 56, style);
   });
   g.asks = { under, y };
   scene.part("decoder", 0, y - LABEL, g.width, LABEL + (turn ? 92 : 64 + WRITES));
@@ -345,7 +345,7 @@ function recurrentBeats(scene, model, g) {
     const set = model.chosen.includes(t);
     const whole = `Step ${t + 1}: ${set ? `you made ${best} get` : `${best} gets`} ${percent(most)}, and “${model.written[t]}” is written.`;
     const said = [
-      `Step ${t + 1}: the query is s${subscript(t)}, the decoder’s state before it. With each encoder state it gives a score.`,
+      `Step ${t + 1}: the query is s${subscript(t)}, ${t ? "the decoder’s state before it" : "made from the encoder’s last states"}. With each encoder state it gives a score.`,
       set ? `You set all weight on ${best}.` : `A softmax turns them into weights: ${best} gets ${percent(most)}.`,
       "The encoder states, mixed by their weights, are the context.",
       `With the context the decoder makes its next state, s${subscript(t + 1)}, and writes “${model.written[t]}”.${t + 1 === model.tokens.length ? finished : ""}`,
