@@ -68,7 +68,7 @@ class LossExplorer(Explorer):
         asked = "Each arrow is minus the gradient: target − prediction. Press “Training step”."
         before, after = self._stepped
         if after == found["cross_entropy"]:  # nothing has changed since
-            asked = f"This step took the loss from {before} to {loss}."
+            asked = f"This step took the loss from {before} to {loss}. Press it again."
         elif found["kl"] < 0.01:
             asked = "The prediction is the target, nearly: the arrows are gone, so is the gradient."
         return said, asked
@@ -98,7 +98,7 @@ class LossExplorer(Explorer):
     def _draw_shares(self):
         sheet, found = Sheet(400, 218), self.numbers
         sheet.text(0, 18, "■ predicted", PURPLE, bold=True)
-        sheet.text(130, 18, "■ target: press a word", GREEN, bold=True)
+        sheet.text(144, 18, "■ target: press a word", GREEN, bold=True)
         for n, word in enumerate(WORDS):
             y = 28 + 38 * n
             sheet.text(80, y + 22, word, INK, anchor="end", bold=word == self.target)

@@ -46,8 +46,7 @@ function startDrag(explorer, event) {
     const point = new DOMPoint(clientX, clientY).matrixTransform(drawing.getScreenCTM().inverse());
     for (const track of tracks)
       track.now = track.axis === "turn" ? turnedTo(point, track) : valueOn(point[track.axis], track);
-    const set = Object.fromEntries(tracks.map(({ trait, now }) => [trait, now]));
-    explorer.ask({ set: { ...also, ...set } });
+    explorer.ask({ set: { ...also, ...Object.fromEntries(tracks.map(({ trait, now }) => [trait, now])) } });
   };
   const drag = new AbortController();
   const end = () => {
