@@ -17,7 +17,7 @@ DRAWN = LinearSegmentedColormap.from_list("drawn", [LIGHT["paper"], LIGHT["ink"]
 GREYS = LinearSegmentedColormap.from_list("greys", ["black", "white"])
 SIDES = 2, 4, 7, 14  # of a patch, in pixels of the picture
 IN_ROW = 12  # tokens of the row that are shown at once
-BAR, FRAME = 374, LIGHT["field"]  # of the sides to press: pixels that two take, and their edge
+FRAME = LIGHT["field"]  # the edge of what is pressed
 AVERAGE, ROLLOUT = -1, -2  # what can stand in for a head
 RANDOM = 20  # models to compare with
 
@@ -45,19 +45,14 @@ class PatchCutter(Explorer):
     def build(self):
         self.pictures = clothes("test", 12)
         self.choice("picture", "Picture", _named(self.pictures))
-        self.observe(self._mark, names="picture")
+        self.choice("side", "Side of a patch", SIDES)
+        self.observe(self._mark, names=["picture", "side"])
 
     def _mark(self, _):
-        """Mark the patch of a new picture in which there's most to see."""
-        if self.picture != self._start["picture"]:
+        """Mark the patch in which there's most to see, of a new picture or in another cut."""
+        if (self.picture, self.side) != (self._start["picture"], self._start["side"]):
             patches = range(1, (SIDE // self.side) ** 2 + 1)
             self.chosen = max(patches, key=lambda patch: self._pixels(patch).std())
-
-    def _there(self, side):
-        """Return which patch of another side covers the middle of the marked one."""
-        places = divmod(self.chosen - 1, SIDE // self.side)
-        row, column = ((2 * i + 1) * self.side // (2 * side) for i in places)
-        return row * (SIDE // side) + column + 1
 
     def compute(self):
         """Count tokens, the numbers in each, and the weights of one attention map."""
@@ -76,7 +71,7 @@ class PatchCutter(Explorer):
         patches, weights = (number(one, 0 if one > 10 else 2) for one in times)
         asked = f"Against side 7: patches × {patches}, weights × {weights}."
         if self.side == 7:
-            asked = "Press a smaller side below. The patches grow in number, and what grows faster?"
+            asked = "Choose a smaller side. The patches grow in number, and what grows faster?"
         return (
             f"{n['tokens']} patches of {n['width']} numbers. With the class token, one attention "
             f"map has {n['tokens'] + 1}² weights.",
@@ -95,7 +90,7 @@ class PatchCutter(Explorer):
             place = 2 + column * (size + gap), 28 + row * (size + gap)
             self._draw_patch(left, i + 1, *place, size)
             left.target(*place, size, size, f"Patch {i + 1}", chosen=i + 1)
-        return [left, self._draw_row(), self._draw_costs((14, 7)), self._draw_costs((4, 2))]
+        return [left, self._draw_row()]
 
     def _draw_row(self):
         """Draw the row of tokens around the marked one, and what that one is made of."""
@@ -117,6 +112,10 @@ class PatchCutter(Explorer):
         sheet.rect(0, 112, 96, 96, stroke=ORANGE, line=4)
         sheet.text(112, 154, f"Patch {self.chosen}: {self.side} × {self.side} pixels,")
         sheet.text(112, 178, f"{width} numbers, row by row:")
+        # A pixel's width is the same for every side, so that maps can be compared.
+        square = 0.4 * (n + 1)
+        sheet.rect(456 - square, 208 - square, square, square, BLUE)
+        sheet.text(456, 118, f"{self.numbers['weights']:,} weights ↓", BLUE, anchor="end")
         sheet.pixels(0, 222, 456, 24, pixels.reshape(1, -1), GREYS, 0, 255)
         sheet.rect(0, 222, 456, 24, stroke=ORANGE, line=2)
         sheet.text(0, 274, f"A linear layer: {width} numbers → one vector,")
@@ -128,22 +127,6 @@ class PatchCutter(Explorer):
         row, column = (self.side * place for place in divmod(patch - 1, SIDE // self.side))
         image = self.pictures.images[self.picture].numpy()
         return image[row : row + self.side, column : column + self.side]
-
-    def _draw_costs(self, sides):
-        """Draw two sides to press, each with its map as a square, to one scale; none is a speck."""
-        sheet = Sheet(BAR, 82)
-        sheet.text(0, 13, "Press a side; below it, the weights" * (sides == (14, 7)), bold=True)
-        for x, side in zip((1, BAR / 2 + 8), sides, strict=True):
-            tokens, on = (SIDE // side) ** 2 + 1, side == self.side
-            square, wide, ink = max(0.28 * tokens, 3), BAR / 2 - 9, "white" if on else INK
-            sheet.rect(x, 20, wide, 61, BLUE if on else PALE, BLUE if on else FRAME, round=7)
-            for i, line in enumerate((f"side {side}", f"{tokens**2:,}")):
-                sheet.text(x + 12, 44 + 24 * i, line, ink, bold=on)
-            left, top = x + wide - 10 - square, 78 - square
-            sheet.rect(left, top, square, square, "white" if on else GREY)
-            label = f"Side of {side} pixels: {tokens**2:,} weights{', pressed' if on else ''}"
-            sheet.target(x, 20, wide, 61, label, side=side, chosen=self._there(side))
-        return sheet
 
     def _draw_patch(self, sheet, patch, x, y, size):
         sheet.pixels(x, y, size, size, self._pixels(patch), GREYS, 0, 255)

@@ -175,20 +175,16 @@ class SpanExplorer(Explorer):
         found, (start, end) = self.numbers, self.numbers["chosen"]
         sheet.rect(LEFT - BAR, UP, BAR - 2, MAP, PALE)
         sheet.rect(LEFT, UP - BAR, MAP, BAR - 2, PALE)
-        rooms = [self._with_room(found[name], found["chosen"][i], cell)
-                 for i, name in enumerate(("start", "end"))]  # fmt: skip
-        for i, token in enumerate(found["names"]):
-            down, across = ((BAR - 2) * found[name][i].item() for name in ("start", "end"))
+        for i, (down, across) in enumerate(zip(found["start"], found["end"], strict=True)):
+            down, across = (BAR - 2) * down.item(), (BAR - 2) * across.item()
             sheet.rect(LEFT - 2 - down, UP + cell * i + 1, down, cell - 2, BLUE)
             sheet.rect(LEFT + cell * i + 1, UP - 2 - across, cell - 2, across, ORANGE)
-            along = cell * (i + 0.5) + 6
-            rows = LEFT - BAR - 6, UP + along, start, BLUE, "end", 0
-            columns = LEFT + along, UP - BAR - 4, end, ORANGE, "start", 90
-            for named, (x, y, mine, ink, anchor, turn) in zip(rooms, (rows, columns), strict=True):
-                if i in named:
-                    marked = i == mine and found["framed"]
-                    ink = ink if marked else GREY
-                    sheet.text(x, y, token, ink, anchor=anchor, bold=marked, turn=turn)
+        for name, mine, ink, turn in ("start", start, BLUE, 0), ("end", end, ORANGE, 90):
+            for i in self._with_room(found[name], mine, cell):
+                along, marked = cell * (i + 0.5) + 6, i == mine and found["framed"]
+                place = (LEFT + along, UP - BAR - 4) if turn else (LEFT - BAR - 6, UP + along)
+                how = {"anchor": "start" if turn else "end", "bold": marked, "turn": turn}
+                sheet.text(*place, found["names"][i], ink if marked else GREY, **how)
 
     def _with_room(self, shares, marked, cell):
         """List the tokens whose names have room: the marked one's first, then the likeliest."""
