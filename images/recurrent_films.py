@@ -35,9 +35,7 @@ LONG = "le petit chat dans le parc ne dort pas pendant que les garçons achèten
 # Its translations, line by line, and how a layer's thickness was measured.
 EXPECTED = "the little cat in the park/does not sleep/while the boys buy/the old black bag ."
 WRITTEN = "the little cat in the park/does not dance/while the old black horses/dance in the park ."
-MEASURE = (
-    "The further the state of 64 numbers/moves when a word is exchanged,/the thicker its layer."
-)
+MEASURE = "The further a state of 64 numbers/moves when a word is exchanged,/the thicker its layer."
 READ_AT, ON_AT, BACK_AT = 40, 68, 266  # the heights of the words and of both readers' jars
 WIDE, HIGH = 70, 156  # a state as a jar of layers
 CONTEXT_AT, LAST_AT = 166, {"backwards": 20, "forwards": 128}  # where the last states stay
@@ -161,12 +159,11 @@ def _words(scene, read, seen):
 
 def _read_on(scene, read, states, before, seen):
     """Draw the first reader: the words that go in, and what they make of those `before`."""
-    last = seen - 1
-    new = {}
+    last, new, when = seen - 1, {}, (0.25, 0.5)
     for i in range(before, seen):  # out of their cards, one after the other
         start, late = {"x": PLACES[i] - WIDE / 2, "y": READ_AT - 17, "height": 34}, 0.2 * (last - i)
         new[i] = {"start": start, "when": (0.5 - late, 1 - late)}
-    _jar(scene, "forwards", read, states[last], PLACES[last] - WIDE / 2, ON_AT, new, (0.2, 0.5))
+    _jar(scene, "forwards", read, states[last], PLACES[last] - WIDE / 2, ON_AT, new, when)
     for i, state in enumerate(states[:seen]):
         if i < last:
             _pale(scene, "forwards", i, state, ON_AT, (0.6, 1))
@@ -175,13 +172,13 @@ def _read_on(scene, read, states, before, seen):
             scene.text(f"share {i}", PLACES[i], ON_AT + HIGH + 24, words, COLOURS[0],
                        bold=i == last, room=70, when=(0.6, 1))  # fmt: skip
     if seen < len(read) or not new:
-        x = PLACES[seen % len(read)] + 10
-        scene.text("forwards", x, ON_AT + HIGH + 24, "forwards", "muted", when=(0.2, 0.5))
+        x = PLACES[seen % len(read)] + 20
+        scene.text("forwards", x, ON_AT + HIGH + 24, "forwards", "muted", when=when)
 
 
 def _read_back(scene, read, states, waits):
     """Draw the second reader, whose jar `waits` at the right until the first one is done."""
-    foot, early, late = BACK_AT + HIGH + 24, {"when": (0.2, 0.5)}, {"when": (0.85, 1)}
+    foot, early, late = BACK_AT + HIGH + 24, {"when": (0.2, 0.22)}, {"when": (0.85, 1)}
     scene.text("backwards", 430, foot, "backwards", "muted", **early)
     if waits:
         x, y = PLACES[-1] - WIDE / 2 - 3, BACK_AT - 3
@@ -248,7 +245,7 @@ def _many(scene, words):
     for i, (word, (name, ink)) in enumerate(zip(words, _named(words), strict=True)):
         x, y = 48 + 96 * (i % 5), 38 + 26 * (i // 5)
         scene.rect(f"card {name}", x - 44, y - 11, 88, 22, ink, ink, 0.25, when=(0.55, 0.9))
-        scene.text(f"word {name}", x, y + 6, word, room=84,
+        scene.text(f"word {name}", x, y + 6, word, room=80,
                    when=(0.55, 0.9) if name == f"long {i}" else (0.1, 0.5))  # fmt: skip
 
 
@@ -256,8 +253,8 @@ def _translated(scene, written):
     """Write what is expected, and when it's `written`, what comes out of the context vector."""
     how = {"anchor": "start", "room": 246}
     soon = {"when": (0.3, 0.5), **how}
-    for j, head in enumerate(("expected", "the decoder writes from c")):
-        scene.text(f"head {j}", 222, 176 + 136 * j, head, "muted", bold=True, **soon)
+    for j, head in enumerate(("expected", "written from c")):
+        scene.text(f"head {j}", 228, 176 + 136 * j, head, "muted", bold=True, **soon)
     lines = zip(EXPECTED.split("/"), WRITTEN.split("/"), strict=True)
     for i, (right, line) in enumerate(lines):
         y, begin = 201 + 26 * i, 0.15 * i
@@ -279,7 +276,7 @@ def _chart(scene, arriving, read, back, on, attention):
         scene.text(f"tick {share}", 44, y + 6, share, "muted", anchor="end", **axes)
     for i, (shortest, longest) in enumerate(GROUPS):
         words = f"{shortest}–{longest}"
-        scene.text(f"length {i}", 92 + 66 * i, 408, words, "muted", room=62, **axes)
+        scene.text(f"length {i}", 92 + 66 * i, 408, words, "muted", room=56, **axes)
     for (reader, x), state in zip(LAST_AT.items(), (back[0], on[-1]), strict=True):
         _jar(scene, reader, read, state, 140 + 0.6 * x, 266, when=(0.2, 0.45), size=0.6)
     for i, (_, ink) in enumerate(_named(read) if attention else ()):
