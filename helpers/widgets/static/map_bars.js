@@ -6,7 +6,7 @@ import { leavingOf } from "./map_leave.js";
 import { lowered, make, speedMenu } from "./page.js";
 import { clearestHead } from "./map_purpose.js";
 import { number, percent } from "./map_scene.js";
-import { likeliest, meanWeights, readPlace, rowOf, sentenceOf, title } from "./map_trace.js";
+import { likeliest, meanWeights, readPlace, rowOf, sentenceOf, stopped, title } from "./map_trace.js";
 import { another, wrongWord } from "./map_language.js";
 import { withoutOf } from "./map_without.js";
 import { marksIn, quoted, shorten } from "./text.js";
@@ -276,7 +276,8 @@ export class Bars {
       const all = shorten(sentenceOf(written), 200);
       const own = chosen.length ? ` Chosen: ${chosen.map((row) => `“${written[row]}”`).join(", ")}.` : "";
       const more = all.length > 120 ? "" : " Press play to see it written, or click on any layer or token.";
-      return `Translation: ${quoted(all)}${own}${more}`;
+      const cut = stopped(written) && ` (${stopped(written)})`;
+      return `Translation: ${quoted(all)}${cut}${own}${more}`;
     }
     return `${kind === "GPT" && this.view.rows > this.view.trace.given ? "The model has written the blue tokens. " : ""}Click on a layer to open it, or on a ${kind === "ViT" ? "patch" : "token"} to follow it through the model.`;
   }

@@ -12,9 +12,9 @@ const MEANS = [
 // What is lost with all heads of a kind.
 const LOSES = {
   "cross-attention":
-    "With all cross-attention off, nothing of the French sentence reaches the decoder: whatever you ask for, it writes the same caption.",
+    "With all cross-attention off, nothing of the French sentence reaches the decoder: any sentence gives this caption.",
   "masked-self-attention":
-    "With all masked self-attention off, a row sees its newest token and the source, but none of the words written before it.",
+    "With all masked self-attention off, a row sees its newest token and the source, but no word written before it.",
   encoder:
     "With all self-attention off, the encoder can’t mix its tokens: each vector depends on one token and its position.",
 };

@@ -105,6 +105,9 @@ export const sentenceOf = (names) =>
       return text + (text && /[\p{L}\p{N}]/u.test(name) ? ` ${name}` : name.replace("␣", " "));
     }, "");
 
+// A translation that never came to its end.
+export const stopped = (written) => (written.at(-1) === "<eos>" ? "" : `stopped after ${written.length} tokens`);
+
 // What a model writes in some of its rows. A GPT's pieces hold their own spaces.
 export function textOf({ pieces, written }, from, to = Infinity) {
   const own = pieces?.slice(from + 1, to + 1).join("");

@@ -18,7 +18,7 @@ import { readInsides } from "./map_insides.js";
 import { clamp, quoted, shorten } from "./text.js";
 import { playing } from "./map_player.js";
 import { clearestOf } from "./map_purpose.js";
-import { deeper, readPlace, readTrace, trail } from "./map_trace.js";
+import { KINDS, deeper, readPlace, readTrace, trail } from "./map_trace.js";
 
 const TRAITS = "place follow written beat stop everything yours temperature chosen off left_out".split(" ");
 // What Python answers with other words.
@@ -172,6 +172,10 @@ class MapView {
     if (guess && this.stop >= 0 && where.key >= 0) {
       this.guess = [where.query, where.key];
       return this.hear(guessed(where));
+    }
+    if (answer && this.stop >= 0 && where.head && where.kind !== asked) {
+      const [kind, wanted] = [where.kind, asked].map((one) => KINDS[one].toLowerCase());
+      return this.hear(`That’s ${kind}, which has no mask. Press a square of ${wanted}.`);
     }
     if (answer && this.stop >= 0 && /^decoder\/\d+$/.test(place)) place += `/${asked}/0`;
     const [, head] = place.match(RegExp(`^${layer}/${asked}/(\\d+)$`)) || [];

@@ -2,7 +2,7 @@
 
 import { lowered, make } from "./page.js";
 import { percent } from "./map_scene.js";
-import { readPlace, sentenceOf, trail } from "./map_trace.js";
+import { readPlace, sentenceOf, stopped, trail } from "./map_trace.js";
 
 // The words of a sentence before, within and after what it doesn't share with another.
 function parted(own, other) {
@@ -33,8 +33,10 @@ export function withoutOf(view) {
   const back = button(() => view.rewrite({ off: [] }, "The model is translating again …"));
   const compare = make("button", { type: "button", onclick: () => view.open("heads") }, "Which heads matter?");
   const strip = make("div", { class: "mm-without", role: "group", "aria-label": "Without a head" });
-  const line = (of, [start, changed, end], more = "") =>
-    make("p", {}, make("span", {}, of), `${start} `, make("mark", {}, changed), ` ${end} `, make("i", {}, more));
+  const line = (of, [start, changed, end]) => {
+    const title = [start, changed, end].join(" "); // where it’s cut
+    return make("p", { title }, make("span", {}, of), `${start} `, make("mark", {}, changed), ` ${end} `);
+  };
   const show = (free) => {
     const { model, trace, place } = view;
     const { head, headIndex, inside } = readPlace(place, trace);
@@ -46,13 +48,17 @@ export function withoutOf(view) {
     if (strip.hidden) return strip.replaceChildren();
     back.textContent = `Switch ${more ? "them" : "it"} on`;
     back.hidden = compare.hidden = !model.send;
-    const name = make("b", {}, `Without ${more ? `${model.get("off").length} heads` : first.join(", ")} `);
+    const name = make("b", {}, `Without ${more ? `${model.get("off").length} heads` : first.join(", ")}: `);
     const [was, is, says] = compared(trace);
     const differ = was[1] || is[1];
-    const lines = differ ? [line("All heads: ", was), line("Without: ", is, says)] : [make("p", {}, says)];
-    const next = place ? lowered(view.scene.hint) : ["Switch off another head as well. ", compare];
+    const lines = differ ? [line("All heads: ", was), line("Without: ", is)] : [make("p", {}, says)];
+    const left = trace.stacks.some(({ layers }) => layers.flat().some(({ heads }) => heads?.some(({ off }) => !off)));
+    const next = place ? lowered(view.scene.hint) : [left ? "Switch off another head as well. " : "", compare];
     const hint = make("p", { class: "mm-next", title: place ? view.scene.hint : next[0] }, ...next);
-    strip.replaceChildren(make("p", {}, name, back), ...(trace.chosen.length ? [] : lines), hint);
+    const ends = stopped(trace.written);
+    const all = (ends && `${ends}. `) + says;
+    const told = differ && !trace.chosen.length ? make("i", { title: all }, all) : "";
+    strip.replaceChildren(make("p", {}, name, told, back), ...(trace.chosen.length ? [] : lines), hint);
   };
   return { turn, strip, show };
 }
