@@ -159,11 +159,11 @@ def _sum(scene, values, weights, added):
     """Work out the first context: weights from their cells, times the rows of V, and their sum."""
     terms = torch.tensor(weights)[:, None] * torch.tensor(values)
     for j, x in enumerate(ACROSS):
-        y, turn = WORK + LINE * j, {"when": (0.12 * j, 0.12 * j + 0.4)}
+        y, turn = WORK + LINE * j, {"when": (0.3 - 0.15 * j, 0.7 - 0.15 * j)}  # the last first
         scene.text(f"taken {j}", 110, y, f"{weights[j]:.3f} ·", room=100, **turn,
                    start={"x": x, "y": DOWN[0] - 8})  # fmt: skip
-        scene.text(f"times {j}", 204, y, _spaced(values[j]), OWN[j], **turn,
-                   start={"x": 430, "y": ROWS[j] + 6})  # fmt: skip
+        scene.card(f"times {j}", 206, y - 6, _spaced(values[j]), OWN[j], 84, height=22, bold=False,
+                   start=(430, ROWS[j]), **turn)  # fmt: skip
         for n, at in enumerate(CONTEXT):
             scene.text(f"term {j} {n}", at, y, number(terms[j][n], 2), OWN[j], when=(0.7, 1))
         scene.text(f"is {j}", 286, y, "=", when=(0.7, 1))
@@ -294,12 +294,13 @@ def _both(wanted, guessed, losses, own, moment, caption):
     passes, last = min(max(moment - MEAN, 0), len(own)), moment == MEAN + 6
     trains, up = not passes or last, 134 * (passes > 0)  # writing has no targets and no losses
     key = moment in (SHIFTED, MASK, PASS, LOSS, MEAN, MEAN + 1, MEAN + 4, MEAN + 6)
-    scene = Scene(caption, 3.4 if moment in (PASS, MEAN) or passes else 1.8, key)
+    move = {PASS: 3.4, MEAN: 3.4, MEAN + 1: 4.6, MEAN + 6: 5}.get(moment, 3.4 if passes else 1.8)
+    scene = Scene(caption, move, key)
     _machine(scene, moment, up)
     # When inputs come, when the dots run, when outputs come out: parts of the movement.
     come, run, out = (0, 0.3), (0.35, 0.7), (0.7, 1)
     if passes == 1 or last:  # all else moves first
-        come, run, out = (0.2, 0.4), (0.45, 0.75), (0.75, 1)
+        come, run, out = (0.2, 0.3), (0.3, 0.5), (0.5, 0.6)
     below, above, targets = 374 - up, 198 - up, 68  # the rows
     kinds, gives = (("input", "output"), guessed) if trains else (("given", "own"), own)
     takes = ["<bos>", *(wanted if trains else own)]
@@ -324,7 +325,7 @@ def _both(wanted, guessed, losses, own, moment, caption):
                        start=(60 + 20 * i, 416), when=(0.1 * i, 0.6 + 0.1 * i), **card)  # fmt: skip
         if i < passes:  # each pass leaves a line
             said = f"{i + 1}:  {' '.join(['<bos>', *own[:i]])} → {own[i]}"
-            when = (0.4 + 0.1 * i, 0.5 + 0.1 * i) if last else (0.9, 1)
+            when = (0.6 + 0.08 * i, 0.68 + 0.08 * i) if last else (0.9, 1)
             scene.text(f"line {i}", LEFT, 350 + 24 * i, said, "key" if last else "ink",
                        anchor="start", when=when)  # fmt: skip
     if moment == MASK:
