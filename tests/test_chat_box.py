@@ -58,7 +58,7 @@ def test_it_says_what_was_cut_and_what_that_changed():
     same, other = (chat_box(template=one).tell() for one in ("no end token", "no template"))
     assert same[0] == "Without <|end|>, our assistant still writes “Sa”."
     assert other[0] == "Without the template, our assistant writes “ay”, not “Sa”."
-    assert "a bare line" in other[1]
+    assert "reads a line like" in other[1]
     swapped = chat_box(template="the roles swapped")
     assert "words now come after <|assistant|>" in swapped.tell()[1]  # as the picture shows
     long = chat_box(lambda ids: ids[-30:], template="no template")

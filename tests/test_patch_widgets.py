@@ -128,21 +128,17 @@ def test_a_patch_can_be_clicked_and_the_class_token_asked_again(make):
     assert (widget.picture, widget.layer, widget.head, widget.token) == (2, 2, 1, 16)
 
 
-@pytest.mark.parametrize(
-    ("side", "said"),
-    [
-        (14, "patches × 0.25, weights × 0.09."),
-        (4, "patches × 3.06, weights × 8.65."),
-        (2, "patches × 12, weights × 134."),
-    ],
-)
-def test_a_side_is_compared_with_the_first_and_its_map_drawn_to_one_scale(side, said):
+GROWTH = (14, "0.25", "0.09"), (4, "3.06", "8.65"), (2, "12", "134")
+
+
+@pytest.mark.parametrize(("side", "patches", "weights"), GROWTH)
+def test_a_side_is_compared_with_the_first_and_its_map_drawn_to_one_scale(side, patches, weights):
     widget = PatchCutter()
     widget.picture = 3
     assert widget._pixels(widget.chosen).any()  # not one of the black ones
     widget.reset()
     send(widget, set={"side": side}, number=1)
-    assert widget.tell()[1] == f"Against side 7: {said}"
+    assert widget.tell()[1] == f"Against side 7: patches × {patches}, weights × {weights}."
     assert f"token {widget.chosen + 1}, as the class token is the first" in widget.svg
     square = re.search(rf'width="([\d.]+)" height="\1" fill="{BLUE}"', widget.svg)
     assert float(square[1]) == pytest.approx(0.4 * (1 + (28 // side) ** 2), abs=0.05)

@@ -24,12 +24,13 @@ TEMPLATES = {
     "the roles swapped": lambda ids: [MARKS.assistant, *ids[1:-1], MARKS.user],
     "no template": lambda ids: ids[1:-2],
 }
-MEANS = {
-    "no end token": "No token says that the message is over.",
-    "the reply isn't opened": "No token says whose turn it is now.",
-    "the roles swapped": "Your words now come after <|assistant|>, and the answer after <|user|>.",
-    "no template": "The model reads a bare line, like one from a story.",
-}
+MEANS = {  # how the model reads then, and what that means
+    "no end token": ("Without <|end|>", "No token says that the message is over."),
+    "the reply isn't opened": ("Without <|assistant|>", "No token says whose turn it is now."),
+    "the roles swapped": ("With the roles swapped",
+                          "Your words now come after <|assistant|>, the answer after <|user|>."),
+    "no template": ("Without the template", "The model reads a line like one from a story."),
+}  # fmt: skip
 # A message and its right answer, which our assistant gives with the whole template. What else it
 # writes with a broken one is wrong, and each way to break it spoils other messages.
 EXAMPLES = {
@@ -85,7 +86,8 @@ class ChatBox(SentenceExplorer):
 
     def forget(self):
         self._own = ""  # the last message that is no example
-        self._tried = {}  # by the message and the template: the mark that it earned
+        # By the message and the template: what was read and written, and the mark that it earned.
+        self._read_before, self._tried = {}, {}
 
     def compute(self):
         """Let the assistant go on after the message in this template, and in the whole one."""
@@ -99,13 +101,10 @@ class ChatBox(SentenceExplorer):
         return {**now, "whole": whole, "said": said, "name": name, "mark": mark}
 
     def _read(self, template):
-        known, kept = self._known
-        if known != self.sentence:
-            self._known = self.sentence, (kept := {})
-        if template not in kept:
+        if (asked := (self.sentence, template)) not in self._read_before:
             ids = TEMPLATES[template](chat_prompt(self.sentence, self._encode))
-            kept[template] = {"prompt": ids, "reply": list(self._writer(ids))}
-        return kept[template]
+            self._read_before[asked] = {"prompt": ids, "reply": list(self._writer(ids))}
+        return self._read_before[asked]
 
     def _said(self, ids):
         text = self._decode(ids[:-1] if ids[-1:] == [MARKS.end] else ids)
@@ -119,8 +118,7 @@ class ChatBox(SentenceExplorer):
 
     def tell(self):
         """Say what the assistant read, what was cut, and what that changed in its answer."""
-        found, whole = self.numbers, self.numbers["whole"]
-        ids = found["reply"]
+        found, ids = self.numbers, self.numbers["reply"]
         if self.template == WHOLE:
             special, ends = sum(i in ROLES for i in found["prompt"]), ids[-1:] == [MARKS.end]
             return (
@@ -129,11 +127,6 @@ class ChatBox(SentenceExplorer):
                 f"more{', followed by an end token' if ends else ' and hasn’t stopped by then'}.",
                 self._left() or "Press a “?” to break the template. Does the answer survive?",
             )
-        cut = [
-            self._decode([i]) for i in whole["prompt"] if i in ROLES and i not in found["prompt"]
-        ]
-        how = f"Without {cut[0]}" if cut else f"With {self.template}"
-        how = "Without the template" if cut[1:] else how
         # A long word is broken, too.
         lines = [wrap(" ".join(answer.split()), QUOTED) for answer in found["said"]]
         now, before = (f"“{one[0]}{'…' * (len(one) > 1)}”" if one else "nothing" for one in lines)
@@ -145,8 +138,9 @@ class ChatBox(SentenceExplorer):
         n, asked = self._survived(self.template), "Press this row’s other “?”: how many survive?"
         if n is not None:
             asked = f"Of our {len(EXAMPLES)} examples, {n} survive{'s' * (n == 1)}. {self._left()}"
+        how, means = MEANS[self.template]
         told = f"{how}, our assistant {did}.".replace(".”.", ".”")
-        return told, f"{MEANS[self.template]} {asked}".strip()
+        return told, f"{means} {asked}".strip()
 
     def _survived(self, template):
         """Count the examples that are answered right in a `template`; None if one isn't tried."""

@@ -220,9 +220,10 @@ class PatchAttention(Explorer):
         part, low, high, way = self._against(self.layer, self.head)
         row, column = divmod(self.token - 1, self._grid)
         asks = f"patch {row + 1}, {column + 1}" if self.token else "the class token"
-        then = {"↑": ". All put less there, so training probably moved the weight.",
-                "↓": ". All put more there, so training probably moved the weight.",
-                "": ", so it’s no sign of training. Try another head."}[way]  # fmt: skip
+        then = ", so it’s no sign of training. Try another head."
+        if way:
+            there = {"↑": "less", "↓": "more"}[way]
+            then = f". All put {there} there, so training probably moved the weight."
         if self.head == ROLLOUT:
             then += f" Rollout follows weights through layers 1 to {self.layer}."
         named = self._named_head(self.layer, self.head)

@@ -191,13 +191,18 @@ class WardRound(Explorer):
         names.text(0, 16, "✓ it begins here" if found else "Look at a part", bold=True)
         for i, (path, *_) in enumerate(modules):
             chosen, y = i == self.module, 27.5 + ROW * i
-            names.rect(0, y, LIST, ROW - 3, BLUE if chosen else PALE, round=4)
             label, begins = _plain(path), found and i == self.numbers["first"]
-            names.text(8, y + 21, label, "white" if chosen else INK)
+            how = (BLUE, "white") if chosen else (PALE, INK)
+            self._draw_place(names, y, LIST, label, *how, f"Look at {label}", module=i)
             names.rect(LIST - 24, y, 24 * begins, ROW - 3, GREEN, round=4)
             names.text(LIST - 12, y + 21, "✓" * begins, "white", anchor="middle", bold=True)
-            names.target(0, y - 1.5, LIST, ROW, f"Look at {label}", module=i)
-        return names
+
+    def _draw_place(self, sheet, y, wide, words, fill, ink, label="", **changes):
+        """Draw a part or a fault, to be pressed if it has a label."""
+        sheet.rect(0, y, wide, ROW - 3, fill, round=4)
+        sheet.text(8, y + 21, words, ink)
+        if label:
+            sheet.target(0, y - 1.5, wide, ROW, label, **changes)
 
     def _draw_faults(self):
         """Draw the faults, in another order for each patient, and the verdict at the guess."""
@@ -215,20 +220,16 @@ class WardRound(Explorer):
             chosen, fault = letter == self.guess, WARD[letter]["fault"]
             tried = (" ✓" if found and chosen else " ✗") * (letter in guesses)
             fill = (GREEN if found else BLUE) if chosen else PALE
-            sheet.rect(0, y, FAULTS, ROW - 3, fill, round=4)
             ink = "white" if chosen else INK if open_ or found else GREY
-            sheet.text(8, y + 21, fault + tried, ink)
-            if open_ or letter in guesses and not found:
-                sheet.target(0, y - 1.5, FAULTS, ROW, f"The fault: {fault}", guess=letter)
+            label = f"The fault: {fault}" * (open_ or letter in guesses and not found)
+            self._draw_place(sheet, y, FAULTS, fault + tried, fill, ink, label, guess=letter)
             y += ROW
             for line in verdict if chosen else ():
                 sheet.text(8, y + 14, line)
                 y += PITCH
         for letter in waiting[:1]:
             words = f"Next patient: {letter}"
-            sheet.rect(0, y + 3, FAULTS, ROW - 3, BLUE, round=4)
-            sheet.text(8, y + 24, words, "white", bold=True)
-            sheet.target(0, y + 3, FAULTS, ROW - 3, words, patient=letter)
+            self._draw_place(sheet, y + 3, FAULTS, words, BLUE, "white", words, patient=letter)
         return sheet
 
     def _draw_maps(self):
