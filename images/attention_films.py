@@ -85,8 +85,8 @@ def _filling(query, key, scores, weights, value, moment, caption):
         scene.text(f"vector {j}", 430, ROWS[j] + 6, _spaced(value[j]), OWN[j], start={"x": 600},
                    **slides)  # fmt: skip
     if moment:  # what stands within Q and Kᵀ
-        words = ["scores"] * 3 + ["scores / √3", "e to that power"] + ["weights"] * 4 + ["scores"]
-        words = [*words, "weights", "weights", "weights"][moment - 1]
+        words = {SCALE: "scores / √3", RAISE: "e to that power"}.get(moment, "weights")
+        words = "scores" if moment in (1, 2, 3, 10) else words
         scene.text("weights", ACROSS[1], 138, words, bold=True, room=200)
     for i in range(3):
         _row(scene, i, query[i], scores[i], weights[i], value, moment)
@@ -102,11 +102,10 @@ def _filling(query, key, scores, weights, value, moment, caption):
         words = {10: "Q Kᵀ", 11: "softmax(Q Kᵀ / √3)"}.get(moment, "context = softmax(Q Kᵀ / √3) V")
         scene.text("formula", 240, WORK + 44, words, size=26, bold=True, when=(0.5, 0.8))
     if formula:  # which part of the picture is which of the formula
-        boxes = {"Q": (2, 143, 80, 186, "query"), "K": (83, 4, 222, 116, "key"),
-                 "V": (308, 34, 171, 81, "ink"), "softmax": (83, 143, 222, 186, "ink"),
-                 "made": (307, 143, 172, 186, "ink")}  # fmt: skip
-        for name, (*box, colour) in boxes.items():
-            scene.rect(name, *box, "none", colour)
+        scene.rect("Q", 2, 143, 80, 186, "none", "query")
+        scene.rect("K", 83, 4, 222, 116, "none", "key")
+        scene.rect("V", 308, 34, 171, 81, "none", "ink")
+        scene.rect("softmax", 83, 143, 222, 186, "none", "ink")
     return scene
 
 
@@ -117,8 +116,7 @@ def _spaced(entries):
 
 def _worked(scores):
     """Write scores divided by √3, e to their power, the weights, and those without √3."""
-    raw = torch.tensor(scores)
-    scaled = raw / 3**0.5
+    raw, scaled = torch.tensor(scores), torch.tensor(scores) / 3**0.5
     steps = (scaled, 2), (scaled.exp(), 2), (scaled.softmax(-1), 3), (raw.softmax(-1), 3)
     return [[number(one, n) for one in step] for step, n in steps]
 
@@ -344,10 +342,9 @@ def _machine(scene, moment, up):
     """Draw what stays: the encoder, which reads the source, and the decoder; and name the rows."""
     passes, y, middle = moment - MEAN, 416 - up, (TOP + FOOT) / 2 - up
     how = {"when": (0, 0.3)} if passes == 1 else {}
-    title, colour = f"pass {passes}", "key"
-    if passes < 1 or passes == 6:
-        title, colour = f"training{': 1 pass' * (moment >= PASS)}", "query"
-    scene.text("title", LEFT, 16, title, colour, anchor="start", bold=True, when=(0, 0.2))
+    ink = "key" if 1 <= passes <= 5 else "query"
+    title = f"pass {passes}" if ink == "key" else f"training{': 1 pass' * (moment >= PASS)}"
+    scene.text("title", LEFT, 16, title, ink, anchor="start", bold=True, when=(0, 0.2))
     rows = ("target", 42, "query", 0, MEAN), ("loss", 112, "result", LOSS, MEAN)
     rows += ("output", 174 - up, "key", PASS, 99), ("input", 351 - up, "query", SHIFTED, 99)
     for name, at, ink, since, until in rows:
