@@ -272,7 +272,12 @@ function chain(scene, model, g) {
     elbow(p, g.ways.mix, p.theme.value);
     elbow(p, g.ways.write, p.theme.muted);
     const style = { size: 12, color: p.theme.query, align: "right", most: scores - 16 };
-    p.text(`query s${subscript(g.step)}${g.slim ? "" : g.step ? ", the state before" : ", from the encoder"}`, scores - 8, y - 56, style);
+    p.text(
+      `query s${subscript(g.step)}${g.slim ? "" : g.step ? ", the state before" : ", from the encoder"}`,
+      scores - 8,
+      y - 56,
+      style,
+    );
   });
   g.asks = { under, y };
   scene.part("decoder", 0, y - LABEL, g.width, LABEL + (turn ? 92 : 64 + WRITES));

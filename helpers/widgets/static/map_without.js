@@ -33,10 +33,8 @@ export function withoutOf(view) {
   const back = button(() => view.rewrite({ off: [] }, "The model is translating again …"));
   const compare = make("button", { type: "button", onclick: () => view.open("heads") }, "Which heads matter?");
   const strip = make("div", { class: "mm-without", role: "group", "aria-label": "Without a head" });
-  const line = (of, [start, changed, end]) => {
-    const title = [start, changed, end].join(" "); // where it’s cut
-    return make("p", { title }, make("span", {}, of), `${start} `, make("mark", {}, changed), ` ${end} `);
-  };
+  const line = (of, [start, changed, end]) =>
+    make("p", {}, make("span", {}, of), `${start} `, make("mark", {}, changed), ` ${end} `);
   const show = (free) => {
     const { model, trace, place } = view;
     const { head, headIndex, inside } = readPlace(place, trace);
@@ -55,8 +53,7 @@ export function withoutOf(view) {
     const left = trace.stacks.some(({ layers }) => layers.flat().some(({ heads }) => heads?.some(({ off }) => !off)));
     const next = place ? lowered(view.scene.hint) : [left ? "Switch off another head as well. " : "", compare];
     const hint = make("p", { class: "mm-next", title: place ? view.scene.hint : next[0] }, ...next);
-    const ends = stopped(trace.written);
-    const all = (ends && `${ends}. `) + says;
+    const all = [stopped(trace.written), says].filter(Boolean).join("; ");
     const told = differ && !trace.chosen.length ? make("i", { title: all }, all) : "";
     strip.replaceChildren(make("p", {}, name, told, back), ...(trace.chosen.length ? [] : lines), hint);
   };
