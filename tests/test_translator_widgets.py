@@ -90,9 +90,7 @@ def test_loss_and_translations_are_those_of_the_silenced_model(make, translator)
     assert short < long  # a larger loss is a longer bar, on one axis
     assert len(set(widget.numbers["translations"])) == 1
     assert "no longer sees the French" in widget.tell()[1]
-    lost = widget.numbers["more"]
     widget.controls["No self-attention"].click()  # what they look like is still told apart
-    assert widget.numbers["more"] < lost / 5
     assert "rises by 0.29. And with no cross" in widget.tell()[1]
     lines = re.findall(r"<text [^>]*>([^<]*<tspan.*?)</text>", widget.draw()[1].to_svg())
     assert 30 < max(len(re.sub("<[^>]*>", "", line)) for line in lines) <= 34  # in their column

@@ -75,8 +75,7 @@ class KernelRegression(Explorer):
         query = torch.tensor([self.query], dtype=torch.float64)
         estimate, weights = kernel_regression(query, self._keys, self._values, self.width)
         low, error, high = self._errors([0.02, self.width, 5.0])
-        # With the ends, to have something to compare with.
-        self._tried = {0.02: low, 5.0: high, **self._tried, self.width: error}
+        self._tried = {0.02: low, 5.0: high, **self._tried, self.width: error}  # with the ends
         effective, estimates = attention_entropy(weights).exp().item(), self._fit(self.width)
         return {"weights": weights[0], "estimate": estimate.item(), "estimates": estimates,
                 "effective": effective, "error": error}  # fmt: skip

@@ -116,7 +116,7 @@ class PositionExplorer(Explorer):
         wide, ends = 400 - LEFT - TIP, found["two"][N_POSITIONS - 1].tolist()
         waves = Plot(sheet, LEFT, 28, wide, DIAL - 60, (0, N_POSITIONS - 1), (-1.1, 1.1))
         middle = sum(map(waves.y, ends)) / 2
-        apart = max(abs(waves.y(ends[0]) - middle), 9)  # so that no name covers the other
+        apart = max(abs(waves.y(ends[0]) - middle), 10)  # so that no name covers the other
         waves.ticks(up=(-1, 0, 1))
         # Joined from position to position, a short wave would look like the teeth of a saw.
         fine = 8 if length < 18 else 1
@@ -125,11 +125,10 @@ class PositionExplorer(Explorer):
         for column, (name, colour) in enumerate(WAVES):
             tip = middle + apart * (1 if ends[column] < ends[1 - column] else -1)
             sheet.text(LEFT + wide + 4, tip + 6, name, colour, bold=True)
-            heights = found["two"][:N_POSITIONS, column]
             wave = turned.cos() if column else turned.sin()
             waves.curve(across.tolist(), wave.tolist(), colour, 2.5 if fine == 1 else 1.5)
             if fine > 1:
-                for p, height in enumerate(heights.tolist()):
+                for p, height in enumerate(found["two"][:N_POSITIONS, column].tolist()):
                     waves.dot(p, height, 3, colour)
         curves = zip(found["two"].T, (colour for _, colour in WAVES), strict=True)
         self._handle(waves, "Position p, on the waves", *curves)
