@@ -17,7 +17,7 @@ def words_of(trace, off=()) -> dict:
     first = stack.layers[0]
     source = _tokens(stack.tokens)
     followed, collects = _shift(source, stack.layers)
-    near = _neighbour(first[0].heads.weights, source)
+    near, beside = _neighbour(first[0].heads.weights, source)
     words = {
         "follows": source[followed],
         "collects": collects,
@@ -28,7 +28,7 @@ def words_of(trace, off=()) -> dict:
         "hidden": first[-1].hidden.shape[-1],
         "n_heads": len(first[0].heads.query),
         **near,
-        "join": f"{name}/0/{first[0].kind}/join/{near['near_row']}",
+        "join": f"{name}/0/{first[0].kind}/join/{beside}",
         "d_head": first[0].heads.query.shape[-1],
         "follow_source": f"{name}:{followed}",
         "layer": f"{name}/0",
@@ -172,38 +172,36 @@ def _neighbour(weights, tokens):
     """
     sides = {"before": -1, "after": 1}
     near = {side: weights.diagonal(d, 1, 2).mean(1).tolist() for side, d in sides.items()}
-    best = {side: sorted([0, *shares])[-2:] for side, shares in near.items()}
-    side = max(best, key=lambda one: best[one][1] - best[one][0])
-    clear = best[side][1] - best[side][0] > CLEARLY
+    top = {side: sorted([0, *shares])[-2:] for side, shares in near.items()}
+    side = max(top, key=lambda one: top[one][1] - top[one][0])
+    clear = top[side][1] - top[side][0] > CLEARLY
     if not clear:
-        side = max(best, key=lambda one: best[one][1])
-    shares, most, d = near[side], percent(best[side][1]), sides[side]
-    head = shares.index(best[side][1])
+        side = max(top, key=lambda one: top[one][1])
+    shares, most, d = near[side], percent(top[side][1]), sides[side]
+    head = shares.index(top[side][1])
     inside = [i for i in range(len(tokens)) if 0 <= i + d < len(tokens)] or [0]
     words = [i for i in inside if _is_word(tokens[i])] or inside
     row = max(words, key=lambda i: weights[head, i, (i + d) % len(tokens)].item())
     beside = (row + d) % len(tokens)
+    best = "No other head of this layer gives it as much."
     other = f"Another one gives it {most}. Press “Layer” to look for it."
-    verdicts = [other if clear else "No head of this layer stands out."] * len(shares)
-    if clear:
-        verdicts[head] = "No other head of this layer gives it as much."
     where = {"before": "back, just left", "after": "ahead, just right"}[side]
     asks = f"Which one looks one token {where} of the diagonal? Guess, then press its square."
+    alike = "No head stands out by looking at a neighbour. Press one."
     answers = [
-        f"Head {i} gives {percent(share)} of a token’s weight to the one {side} it, on average. "
-        f"{verdict}"
-        for i, (share, verdict) in enumerate(zip(shares, verdicts, strict=True), 1)
+        f"Head {i + 1} gives {percent(share)} of a token’s weight to the one {side} it, on "
+        f"average. {(best if i == head else other) if clear else alike[:-11]}"
+        for i, share in enumerate(shares)
     ]
     return {
         "near": answers,
-        "near_guess": asks if clear else "No head stands out by looking at a neighbour. Press one.",
-        "near_row": row,
+        "near_guess": asks if clear else alike,
         "near_head": head + 1,
         "near_side": side,
         "near_share": percent(weights[head, row, beside].item()),
         "joins": tokens[row],
         "beside_it": tokens[beside],
-    }
+    }, row
 
 
 def _sharpest(stack, name):

@@ -66,8 +66,11 @@ function litOf(view) {
   const { go, part, rows } = view.wrote || {};
   if (part && go === place && scene.rowAt) return wroteOf(scene, part, rows);
   // At rest, where all is in view, bands show what the answer comes from.
-  if (view.rests && scene.start && !view.scrolls)
-    return restingOn(followed(scene, trace, trace.decoder ? `decoder:${view.current}` : "encoder:0"), trace);
+  if (view.rests && scene.start && !view.scrolls) {
+    const all = followed(scene, trace, trace.decoder ? `decoder:${view.current}` : "encoder:0");
+    // Of a GPT's many heads only what leads to the next token is in full colour.
+    return { ...all, lit: trace.kind === "GPT" ? Object.assign(all.lit, { rests: true }) : null };
+  }
   const stop = view.tour[view.stop];
   if (stop?.back) return backward(scene, trace, view.progress ?? 1);
   if (view.follow && !place) return followed(scene, trace, view.follow);
@@ -77,12 +80,6 @@ function litOf(view) {
   const flows = !place && parts.includes("add-and-norm") ? (p) => residual(p, scene, trace) : null;
   return { lit: lit.length ? lit : null, flows, named: named ? (p) => memoryNames(p, scene, trace) : null };
 }
-
-// Of a GPT's many heads and layers only what leads to the next token is in full colour.
-const restingOn = (shown, { kind }) => ({
-  ...shown,
-  lit: kind === "GPT" ? Object.assign(shown.lit, { rests: true }) : null,
-});
 
 // What wrote a part of a score: its rows are framed, that of the key with which one compares in orange.
 function wroteOf({ parts, rowAt }, kind, rows) {
