@@ -21,10 +21,8 @@ export function sceneOf(model, place, width, rows, options) {
   const { current = rows - 1, query = 0, height = ROOM, spare = 0, fits, dials = null, more = {}, small } = options;
   const where = readPlace(place, model);
   if (model.recurrent && !where.depth) return recurrentScene(model, width, height, current, more.live);
-  if (where.inside === "norm") return normScene(where, place, width, height);
-  if (where.inside === "neuron") return neuronScene(where, place, width, height);
-  if (where.inside === "projection") return projectScene(where, place, width, height, more);
-  if (where.inside === "join") return joinScene(where, place, width, height, more);
+  const inside = { norm: normScene, neuron: neuronScene, projection: projectScene, join: joinScene }[where.inside];
+  if (inside) return inside(where, place, width, height, more);
   if (where.inside === "heads") return headsScene(model, width, height, more);
   if (where.inside === "why") return whyScene(where, width, height, more);
   if (where.depth === 3) return numberScene(where, place, width, height);

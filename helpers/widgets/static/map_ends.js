@@ -40,18 +40,13 @@ export function embeddingScene(model, where, width, room) {
       ? `learned, one per token, times √${model.width}`
       : "learned, one vector per token";
   const place = `one vector per position, in every ${model.image ? "picture" : "sentence"}`;
-  const columns = !model.positions
-    ? [["entered", "embedding", "Embedding", [learned]]]
-    : [
-        ["embeddings", "embedding", "Embedding", [learned, model.image ? "from the pixels" : "learned"]],
-        ["positions", "position", "Position", [place, "one per position", "per position"]],
-        [
-          "entered",
-          "what enters the first layer",
-          model.normalised ? "Sum, then norm" : "Sum",
-          ["what enters the first layer", "enters layer 1", "goes in"],
-        ],
-      ];
+  const enters = "what enters the first layer";
+  const added = [
+    ["embeddings", "embedding", "Embedding", [learned, model.image ? "from the pixels" : "learned"]],
+    ["positions", "position", "Position", [place, "one per position", "per position"]],
+    ["entered", enters, model.normalised ? "Sum, then norm" : "Sum", [enters, "enters layer 1", "goes in"]],
+  ];
+  const columns = model.positions ? added : [["entered", "embedding", "Embedding", [learned]]];
   if (stack.image && label > 150) enlarged(scene, stack, [0, top, label - 92], [label, top, strip, pitch]);
   stack.tokens.forEach((token, row) => {
     const y = top + (row + 0.5) * pitch;

@@ -42,20 +42,14 @@ export function neuronScene(where, place, width, room) {
   ];
   scene.grid([left, 22, wide, 26], shown, `Neurons for “${tokens[row]}”`, tell, (_, c) => to(c, row));
 
-  const lit = tokens
-    .map((token, t) => ({ token, value: after[t] }))
-    .filter(({ value }) => value > 0)
-    .sort((a, b) => b.value - a.value);
+  const all = tokens.map((token, t) => ({ token, value: after[t] }));
+  const lit = all.filter(({ value }) => value > 0).sort((a, b) => b.value - a.value);
   // One scale for both, so that what came through is as high below as above.
   const range = [Math.min(0, ...before, ...after), Math.max(0, ...before, ...after)];
+  const bent = `what was negative is now ${activation === "ReLU" ? "" : "nearly "}0`;
   const rows = [
-    ["before", before, "Before", `x · its column of W₁ + b₁`],
-    [
-      "after",
-      after,
-      `After ${activation}`,
-      activation === "ReLU" ? "what was negative is now 0" : "what was negative is now nearly 0",
-    ],
+    ["before", before, "Before", "x · its column of W₁ + b₁"],
+    ["after", after, `After ${activation}`, bent],
   ];
   const bars = rows.map(([key, values, title, more]) => {
     const y = at[key] + 22;
@@ -102,11 +96,8 @@ export function neuronScene(where, place, width, room) {
     `${number(own)} × ${number(writes[i])} = ${number(written[i])}`,
   ]);
 
-  const brightest = lit
-    .slice(0, 3)
-    .map(({ token }) => `“${token}”`)
-    .join(", ");
-  const named = lit.length > 3 ? `most of all ${brightest}` : brightest;
+  const brightest = lit.slice(0, 3).map(({ token }) => `“${token}”`);
+  const named = `${lit.length > 3 ? "most of all " : ""}${brightest.join(", ")}`;
   scene.beat(
     `Neuron ${n} multiplies a token’s vector with its own column of weights and adds a bias. Each token goes through alone.`,
     [0, 0, width, at.after - 4],

@@ -72,8 +72,8 @@ const cellOf = ([x, y, side], { along }, row) => {
 // Of the patch with the largest vector the pixels, and the row of numbers that they become.
 export function enlarged(scene, stack, [x, y, side], [left, top, wide, pitch]) {
   const { image, embeddings, tokens } = stack;
-  const size = (row) => rowOf(embeddings, row).reduce((sum, value) => sum + Math.abs(value), 0);
-  const row = tokens.reduce((most, _, i) => (i && size(i) > size(most || i - 1) ? i : most), 0) || 1;
+  const sizes = tokens.map((_, i) => (i ? Math.hypot(...rowOf(embeddings, i)) : 0));
+  const row = sizes.indexOf(Math.max(...sizes));
   const [pixels, below] = [image.rows / image.along, y + side + 40];
   scene.note(`patch “${tokens[row]}”`, x, below - 26);
   scene.note(`${pixels} × ${pixels} pixels → ${embeddings.width} numbers`, x, below - 10, "left", left - x - 36);
