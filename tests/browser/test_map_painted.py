@@ -1236,6 +1236,11 @@ def test_in_jupyterlab_a_head_is_switched_off_and_both_translations_stand_there(
     expect(strip).to_contain_text("Without 12 heads")
     expect(strip).to_contain_text("nothing of the French sentence reaches the decoder")
     expect(page.get_by_role("button", name="Cross-attention: switch all on")).to_be_focused()
+    page.locator(".mm").evaluate("map => map.scrollIntoView({ block: 'end' })")
+    again = strip.get_by_role("button", name="Switch them on").bounding_box()
+    panel = frame.bounding_box()
+    assert again["height"] >= 24
+    assert panel["y"] + panel["height"] <= again["y"]  # the words cover none of it
     page.set_viewport_size({"width": 1280, "height": 900})
     for n, kind in ((24, "Encoder: self"), (36, "Decoder: masked self")):
         open_(page, f"^{kind}-attention: switch all off")
@@ -1371,6 +1376,10 @@ def test_where_it_is_narrow_picture_words_and_buttons_are_in_view_together(offli
     page.get_by_role("button", name="Next", exact=True).click()  # it tells of the last layer
     page.wait_for_function(last, arg=[frame["y"], frame["height"]])
     panel = page.locator(".mm-frame").bounding_box()
+    if size[0] < 540:  # all of that layer, with what the memory gives above it
+        layer = page.get_by_role("button", name="Decoder layer 3: open it").bounding_box()
+        assert layer["y"] >= panel["y"]
+        assert layer["y"] + layer["height"] <= panel["y"] + panel["height"]
     assert in_colour(page, panel, "#b25a06") > 50  # what the memory gives, and its token's name
     page.get_by_role("button", name="Next", exact=True).click()
     page.wait_for_function(

@@ -204,8 +204,8 @@ function decoderLayers(scene, { encoder, decoder, given }) {
 // The reference is known, so all rows go through a layer at once, and then each is scored.
 function scoredRows(scene, model) {
   const { measures: m } = scene;
-  const { blocks, layers, n, pitch } = model.decoder;
-  const block = (i, from, to) => [from, blocks[m.narrow ? i : 0].top - 3, to - from, n * (i ? pitch : m.pitch) + 6];
+  const { blocks, layers, n } = model.decoder;
+  const block = (i, from, to) => [from, blocks[m.narrow ? i : 0].top - 3, to - from, n * m.pitch + 6];
   layers.forEach((sublayers, i) => {
     const rects = m.narrow ? [block(i + 1, 0, m.width)] : [block(0, i ? layers[i - 1].end : 0, sublayers.end)];
     if (m.narrow && !i) rects.unshift(block(0, 0, m.width));
@@ -286,10 +286,8 @@ function joins({ drawn: [x, y, wide, high] }, { tokens, nameRects, n }, row) {
 // groups: what comes before the layers, every layer, what comes after.
 function rowOfStack(scene, stack, row) {
   const { measures: m } = scene;
-  const band = (block, from, to) => {
-    const high = block ? stack.pitch : m.pitch;
-    return [from, stack.y(row, block) - high / 2, to - from, high];
-  };
+  const { y, high } = stack;
+  const band = (block, from, to) => [from, y(row, block) - high(block) / 2, to - from, high(block)];
   const groups = [m.narrow ? [band(0, 0, m.width)] : [stack.nameRects[0](row)]];
   let from = m.label;
   stack.layers.forEach((sublayers, i) => {

@@ -319,7 +319,7 @@ class MapView {
     this.scores = ours && trace.scored && model.get("_asks") && Boolean(model.send);
     trace.unreferred = this.scores && !model.get("reference");
     const high = window.innerHeight - (this.scores ? (width < NARROW ? 90 : 44) : 0);
-    const free = high - (width >= NARROW ? 290 : trace.encoder && trace.decoder ? 414 : 442);
+    const free = high - (width >= NARROW ? 290 : trace.encoder && trace.decoder ? 414 : trace.recurrent ? 402 : 442);
     const even = rows ? Math.max(high - 366, Math.min(410, free)) : high - 340;
     const room = width < NARROW ? ROOM - (trace.recurrent ? 56 : 30) : clamp(even, rows ? 240 : ROOM, 640);
     const { current } = this;

@@ -50,15 +50,9 @@ function measures(model, width, room, spare, small) {
   const widest = (list) => Math.ceil(Math.max(...list.map((word) => textWidth(word, 13)))) + 8;
   // The current one is bold, and wider.
   const next = both ? Math.min(96, Math.ceil(1.12 * widest(model.written.map((word) => `→ ${word}`)))) : 0;
-  const label = model.image
-    ? (narrow ? 42 : side) + pitch + 12
-    : close
-      ? clamp(names, 74, Math.max(146, width * 0.18))
-      : clamp(
-          both ? Math.max(names, widest(model.decoder.tokens) + next) : names,
-          74,
-          both ? 180 : width < 760 ? 74 : 96,
-        );
+  const need = both ? Math.max(names, widest(model.decoder.tokens) + next) : names;
+  const most = close ? Math.max(146, width * 0.18) : both ? 180 : width < 760 ? 74 : 96;
+  const label = model.image ? (narrow ? 42 : side) + pitch + 12 : clamp(need, 74, most);
   if (model.decoder) model.decoder.arrow = both ? label - next : 0;
   const gap = narrow ? 22 : 15;
   const strip = narrow
@@ -90,7 +84,8 @@ function blocks({ image, scored }, stack, m, top) {
       ? { x: i ? m.left : 0, top: top + i * high + (i && more) }
       : { x: i ? m.left + (i - 1) * m.module : 0, top },
   );
-  stack.y = (row, i = 0) => stack.blocks[i].top + (row + 0.5) * (i ? stack.pitch : m.pitch);
+  stack.high = (i) => (i ? stack.pitch : m.pitch);
+  stack.y = (row, i = 0) => stack.blocks[i].top + (row + 0.5) * stack.high(i);
   stack.bottom = stack.blocks[count - 1].top + stack.n * stack.pitch;
 }
 
@@ -144,14 +139,14 @@ function stackScene(scene, model, stack, m, rows) {
         p.straight(label + 4, stack.y(row, i), reach, stack.y(row, i), { color, width: row < rows ? 1.5 : 1 });
       }
     });
-    tokens(scene, model, stack, { ...m, pitch: i ? stack.pitch : m.pitch }, top, rows, i);
+    tokens(scene, model, stack, { ...m, pitch: stack.high(i) }, top, rows, i);
   });
   embedding(scene, model, stack, m, rows);
   if (stack.image) picture(scene, model, stack, m.narrow ? 4 : stack.blocks[0].top + m.pitch + 4, m);
   stack.layers.forEach((sublayers, i) => layerBox(scene, model, stack, sublayers, i, m, rows));
   if (model.guesses.length) verdicts(scene, model, stack, m);
   for (const [i, { top }] of (m.narrow ? stack.blocks : stack.blocks.slice(0, 1)).entries())
-    scene.part(stack.name, 0, top - 2, end, stack.n * (i ? stack.pitch : m.pitch) + 4);
+    scene.part(stack.name, 0, top - 2, end, stack.n * stack.high(i) + 4);
   // What attends, and what gets a vector, is named.
   const own = stack === model.decoder ? ["masked-self-attention", "cross-attention"] : ["self-attention"];
   scene.part(["embeddings", "positions", ...own], 0, stack.blocks[0].top - 3, stack.arrow || label, rows * m.pitch + 6);
