@@ -544,13 +544,13 @@ def test_hints_follow_what_the_hand_did():
     assert "plain mean" not in SoftmaxTemperature(temperature=6.0).tell()[1]
     patterns = AttentionPatterns(width=6, layers=1, causal=False)
     assert "reads 5 to each side" in patterns.tell()[1]
+    patterns.take({"pattern": "global", "layers": 2})
+    assert patterns.tell()[1].endswith("The news goes by way of 1.")
     patterns.pattern = "all"
     assert "position 4 reaches 31 after 1 layer." in patterns.tell()[0]  # not along the frame
     assert "every other" in patterns.tell()[1]
     patterns.causal = True
     assert "itself and all before it" in patterns.tell()[1]
-    patterns.take({"pattern": "global", "layers": 2, "causal": False})
-    assert patterns.tell()[1].endswith("The news goes by way of 1.")
     patterns.pattern = "global"
     assert "untick Causal mask." in patterns.tell()[1]
     for patterns.pattern, patterns.layers in itertools.product(PATTERNS, (1, 7, 8)):
