@@ -1245,7 +1245,7 @@ def test_in_jupyterlab_a_head_is_switched_off_and_both_translations_stand_there(
     for n, kind in ((24, "Encoder: self"), (36, "Decoder: masked self")):
         open_(page, f"^{kind}-attention: switch all off")
         expect(strip).to_contain_text(f"Without {n} heads")
-    expect(strip).to_contain_text("stopped after 34 tokens; “black” had 95%")
+    expect(strip).to_contain_text("(stopped after 34 tokens): “black” had 95%")
     press(page, "Escape")
     expect(strip.locator(".mm-next")).to_have_text("Which heads matter?")  # none is left
     assert high == [page.locator(one).bounding_box()["height"] for one in (".mm", ".mm-stage")]

@@ -33,7 +33,9 @@ export class Bars {
       return [input, make("div", { class: "mm-ask" }, input, make("button", { type: "button", onclick: send }, does))];
     };
     const [name, does] = french ? ["Your own French sentence", "Translate"] : ["Your own beginning", "Go on"];
-    [this.input, this.ask] = field(name, french ? "fr" : "en", does, (words) => view.translate(words));
+    // An empty field stands for what the picture shows.
+    const shown = () => (this.input.value = view.reads);
+    [this.input, this.ask] = field(name, french ? "fr" : "en", does, (words) => view.translate(words || shown()));
     [this.wanted, this.refer] = field("Reference translation", "en", "Score it", (words) => view.score(words));
     this.refer.classList.add("mm-refer");
     this.attempt = make("button", { type: "button", onclick: () => view.score(this.attempt.value) });
@@ -276,8 +278,7 @@ export class Bars {
       const all = shorten(sentenceOf(written), 200);
       const own = chosen.length ? ` Chosen: ${chosen.map((row) => `“${written[row]}”`).join(", ")}.` : "";
       const more = all.length > 120 ? "" : " Press play to see it written, or click on any layer or token.";
-      const cut = stopped(written) && ` (${stopped(written)})`;
-      return `Translation: ${quoted(all)}${cut}${own}${more}`;
+      return `Translation: ${quoted(all)}${stopped(written)}${own}${more}`;
     }
     return `${kind === "GPT" && this.view.rows > this.view.trace.given ? "The model has written the blue tokens. " : ""}Click on a layer to open it, or on a ${kind === "ViT" ? "patch" : "token"} to follow it through the model.`;
   }

@@ -20,11 +20,6 @@ export function remarkOn(sentence, tokens) {
 export const choosing = {
   translate(sentence) {
     this.pause();
-    // An empty field says again what the picture shows.
-    if (!sentence) {
-      this.bars.input.value = this.reads;
-      return this.hear("");
-    }
     const [read, refused] = [this.model.get("sentence"), this.model.get("_refused")];
     // Where nothing was changed, a model that draws goes on from the last token.
     const whole = sentence === read && !refused && this.trace.goesOn;

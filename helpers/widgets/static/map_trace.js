@@ -106,7 +106,7 @@ export const sentenceOf = (names) =>
     }, "");
 
 // A translation that never came to its end.
-export const stopped = (written) => (written.at(-1) === "<eos>" ? "" : `stopped after ${written.length} tokens`);
+export const stopped = (written) => (written.at(-1) === "<eos>" ? "" : ` (stopped after ${written.length} tokens)`);
 
 // What a model writes in some of its rows. A GPT's pieces hold their own spaces.
 export function textOf({ pieces, written }, from, to = Infinity) {

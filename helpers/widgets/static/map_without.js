@@ -46,15 +46,18 @@ export function withoutOf(view) {
     if (strip.hidden) return strip.replaceChildren();
     back.textContent = `Switch ${more ? "them" : "it"} on`;
     back.hidden = compare.hidden = !model.send;
-    const name = make("b", {}, `Without ${more ? `${model.get("off").length} heads` : first.join(", ")}: `);
+    const name = make(
+      "b",
+      {},
+      `Without ${more ? `${model.get("off").length} heads` : first.join(", ")}${stopped(trace.written)}: `,
+    );
     const [was, is, says] = compared(trace);
     const differ = was[1] || is[1];
     const lines = differ ? [line("All heads: ", was), line("Without: ", is)] : [make("p", {}, says)];
     const left = trace.stacks.some(({ layers }) => layers.flat().some(({ heads }) => heads?.some(({ off }) => !off)));
     const next = place ? lowered(view.scene.hint) : [left ? "Switch off another head as well. " : "", compare];
     const hint = make("p", { class: "mm-next", title: place ? view.scene.hint : next[0] }, ...next);
-    const all = [stopped(trace.written), says].filter(Boolean).join("; ");
-    const told = differ && !trace.chosen.length ? make("i", { title: all }, all) : "";
+    const told = differ && !trace.chosen.length ? make("i", { title: says }, says) : "";
     strip.replaceChildren(make("p", {}, name, told, back), ...(trace.chosen.length ? [] : lines), hint);
   };
   return { turn, strip, show };
