@@ -85,12 +85,8 @@ export function embeddingScene(model, where, width, room) {
       ][i],
       [i ? x - gap : 0, 0, strip + (i ? gap : label + 2), room],
     );
-    if (i === 2)
-      scene.moves(
-        ...["embeddings", "positions"].map((part, k) =>
-          travel(stack[part], [label + k * (strip + gap), x], [strip, strip], top, pitch),
-        ),
-      );
+    const comes = (part, k) => travel(stack[part], [label + k * (strip + gap), x], [strip, strip], top, pitch);
+    if (i === 2) scene.moves(...["embeddings", "positions"].map(comes));
   });
   scene.hint = `A strip shows ${stack.embeddings.cols} of a vector’s ${model.width} entries${model.positions ? "; each of the three panels has its own colour scale" : ". Positions aren’t added here: each head rotates its queries and keys"}. Point at an entry to read it. ${said(stack.tokens)}`;
   if (first >= 0)

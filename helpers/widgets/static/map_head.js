@@ -258,36 +258,25 @@ function headLabels(scene, where, g, queries, keys) {
   const columns = (one, x, y) =>
     image ? patches(x + cell, y - cell / 2 - 3, cell, 0) : nameColumns(one, keys, x, y, cell, { level: g.level });
   // What is still to come has no names yet.
-  const [atKeys, atScores, atWeights, atValues, atMixture] = [
-    [x1, g.head],
-    [x1, top],
-    [x2, top2],
-    [x3, g.head2],
-    [x3, top2],
-  ].map((at) => scene.besides([...at, 2, 2]));
+  const at = (x, y) => scene.besides([x, y, 2, 2]);
+  const [atKeys, atScores, atWeights] = [at(x1, g.head), at(x1, top), at(x2, top2)];
+  const [atValues, atMixture] = [at(x3, g.head2), at(x3, top2)];
+  const small = { size: 12, color: "muted" };
   columns(atKeys, x1, top);
   columns(atWeights, x2, top2);
   atKeys.label("K", x1 - 12, g.head + g.up / 2, { size: 16, weight: 650, color: "key", align: "center" });
-  atKeys.label(fitting(["keys, one per column", "keys"], broad, 12), x1, g.head - 11, { size: 12, color: "muted" });
+  atKeys.label(fitting(["keys, one per column", "keys"], broad, 12), x1, g.head - 11, small);
   atValues.label("V", x3 - 12, g.head2 + g.up / 2, { size: 16, weight: 650, color: "value", align: "center" });
   const [atV, align] = g.narrow ? [x3 + wide, "right"] : [x3, "left"];
-  atValues.label(fitting(["values, one per row", "values"], wide, 12), atV, g.head2 - 11, {
-    size: 12,
-    color: "muted",
-    align,
-  });
+  const values = fitting(["values, one per row", "values"], wide, 12);
+  atValues.label(values, atV, g.head2 - 11, { ...small, align });
   scene.label("Q", left + wide / 2, top - 14, { size: 16, weight: 650, color: "query", align: "center" });
   const below = queries.length * high + 13;
   const masked = head.causal ? ", later tokens masked" : head.masked ? ", some masked" : "";
+  const scored = fitting([`scores${masked}`, masked && "scores, masked", "scores"], broad) || "scores";
   const under = [
     [scene, left + wide / 2, top, "queries", Math.max(60, wide + 20)],
-    [
-      atScores,
-      x1 + broad / 2,
-      top,
-      fitting([`scores${masked}`, masked && "scores, masked", "scores"], broad) || "scores",
-      broad,
-    ],
+    [atScores, x1 + broad / 2, top, scored, broad],
     [atWeights, x2 + broad / 2, top2, fitting(["weights: each row sums to 1", "weights"], broad + 20), broad + 20],
     [atMixture, Math.min(x3 + wide / 2, scene.width - 28), top2, head.off ? "off" : "mixture", Math.max(60, wide + 20)],
   ];

@@ -112,10 +112,8 @@ export function joinScene(where, place, width, room, { asked, live }) {
   );
   const product = [x1 + thick + 6, 0, width, bottom - 8];
   scene.beat("Each column of W_O adds up entries of all heads.", product, [x0, bottom - 8, width, 32]);
-  if (found)
-    scene.moves(
-      sweeps(joined.rows, 1, (p, [i]) => p.frame(x1 - 1, top + (i * high) / joined.rows - 2, x + wide - x1 + 2, 5)),
-    );
+  const follows = (p, [i]) => p.frame(x1 - 1, top + (i * high) / joined.rows - 2, x + wide - x1 + 2, 5);
+  if (found) scene.moves(sweeps(joined.rows, 1, follows));
   const added = "With a bias, the result is added to the stream that ran past the heads.";
   scene.beat(added, [x0, bottom + 24, width, room]);
   scene.moves((p, t) => p.row(lines[2][1], 0, x, bottom + 2 * pitch * (1 + ease(t)), wide, 22));
@@ -139,9 +137,8 @@ export function joinScene(where, place, width, room, { asked, live }) {
   // W_O, or those of its columns whose entries a strip shows; one of them is followed from the start.
   function weightsOf() {
     const { weight, sums } = found;
-    scene
-      .besides([x, top, 2, 2])
-      .heading("W  ", `${joined.rows} × ${where.sublayer.found.width}, ${weight.cols} columns shown`, x, 11, wide);
+    const shown = `${joined.rows} × ${where.sublayer.found.width}, ${weight.cols} columns shown`;
+    scene.besides([x, top, 2, 2]).heading("W  ", shown, x, 11, wide);
     const draws = (p) => {
       p.matrix(weight, x, top, wide, high);
       seams(p, x, wide);

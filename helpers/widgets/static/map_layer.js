@@ -223,16 +223,11 @@ function heads(scene, where, place, g, sublayer, x, wide) {
         marks: (p, [row, key]) => pointedRows(p, g, where, head, row, key, keys),
       });
     }
-    scene.button(
-      [tx - 2, ty - 16, size + 4, size + 18],
-      `Head ${h + 1} of ${KINDS[sublayer.kind].toLowerCase()}: open it`,
-      { go: `${place.split("/").slice(0, 2).join("/")}/${sublayer.kind}/${h}` },
-      [
-        name,
-        `rows: ${shape.rows} queries, columns: ${shape.cols} keys`,
-        stack.image ? does.words : `on average a row ${does.words}`,
-      ],
-    );
+    const go = `${place.split("/").slice(0, 2).join("/")}/${sublayer.kind}/${h}`;
+    const says = stack.image ? does.words : `on average a row ${does.words}`;
+    const tip = [name, `rows: ${shape.rows} queries, columns: ${shape.cols} keys`, says];
+    const opens = `Head ${h + 1} of ${KINDS[sublayer.kind].toLowerCase()}: open it`;
+    scene.button([tx - 2, ty - 16, size + 4, size + 18], opens, { go }, tip);
   });
   const blue = stack.image ? `blue: what ${stack.tokens[g.query]} takes` : "";
   const fits = fitting([blue, blue.replace("what ", ""), ""], wide + 2 * g.gap);
@@ -273,11 +268,9 @@ function layerBeats(scene, g, model, sublayers) {
   for (const { kind, moves, span, g: own } of sublayers) {
     const [from, to, top] = [...span, own.top];
     const last = 2 * g.strip + 2.4 * g.gap;
-    scene.beat(
-      DOES[kind] || `The feed-forward network widens each vector, applies a ${model.activation} and narrows it again.`,
-      [from, top - 8, to - from - last + g.strip, g.step - 74],
-      [from, top - 82, to - from - last + g.strip, 40],
-    );
+    const widens = `The feed-forward network widens each vector, applies a ${model.activation} and narrows it again.`;
+    const wide = to - from - last + g.strip;
+    scene.beat(DOES[kind] || widens, [from, top - 8, wide, g.step - 74], [from, top - 82, wide, 40]);
     scene.moves(...moves[0]);
     const added = [from, top - 82, to - from + 2, g.step];
     scene.beat("What was found is added to the stream that ran past. Nothing is overwritten.", added);

@@ -64,17 +64,10 @@ export function neuronScene(where, place, width, room) {
     scene.paint((p) =>
       p.box(left + row * pitch - 0.5, y - 2, pitch, high + 4, { edge: p.theme.query, line: 1.5, radius: 3 }),
     );
-    scene.grid(
-      [left, y, wide, high],
-      oneRow(values),
-      `${name}, ${title.toLowerCase()}, token by token`,
-      (_, __, t) => [
-        `“${tokens[t]}”: ${number(before[t])}`,
-        `after ${activation}: ${number(after[t])}`,
-        "click to choose it",
-      ],
-      (_, t) => to(col, t),
-    );
+    const [each, go] = [`${name}, ${title.toLowerCase()}, token by token`, (_, t) => to(col, t)];
+    const of = (t) => [`“${tokens[t]}”: ${number(before[t])}`, `after ${activation}: ${number(after[t])}`];
+    const told = (_, __, t) => [...of(t), "click to choose it"];
+    scene.grid([left, y, wide, high], oneRow(values), each, told, go);
     return { values, ...drawn };
   });
   tokens.forEach((token, t) => {
@@ -98,21 +91,15 @@ export function neuronScene(where, place, width, room) {
 
   const brightest = lit.slice(0, 3).map(({ token }) => `“${token}”`);
   const named = `${lit.length > 3 ? "most of all " : ""}${brightest.join(", ")}`;
-  scene.beat(
-    `Neuron ${n} multiplies a token’s vector with its own column of weights and adds a bias. Each token goes through alone.`,
-    [0, 0, width, at.after - 4],
-  );
-  scene.beat(
-    lit.length
-      ? `${activation} lets what is above zero through. Here that’s ${lit.length} of ${tokens.length} tokens (${named}).`
-      : `${activation} lets nothing through here: no token of this sentence lights this neuron up.`,
-    [0, at.after - 4, width, at.writes - at.after],
-  );
+  const alone = `Neuron ${n} multiplies a token’s vector with its own column of weights and adds a bias. Each token goes through alone.`;
+  scene.beat(alone, [0, 0, width, at.after - 4]);
+  const lets = lit.length
+    ? `${activation} lets what is above zero through. Here that’s ${lit.length} of ${tokens.length} tokens (${named}).`
+    : `${activation} lets nothing through here: no token of this sentence lights this neuron up.`;
+  scene.beat(lets, [0, at.after - 4, width, at.writes - at.after]);
   scene.moves(becomes(...bars, left, wide));
-  scene.beat(
-    "What came through scales the neuron’s row of W₂. All neurons’ rows are added up, and that’s what the network writes.",
-    [0, at.writes - 4, width, room],
-  );
+  const scales = "What came through scales the neuron’s row of W₂. All neurons’ rows are added up";
+  scene.beat(`${scales}, and that’s what the network writes.`, [0, at.writes - 4, width, room]);
   const dark = own > 0 ? "" : ` “${tokens[row]}” doesn’t.`;
   scene.hint = lit.length
     ? `Of this sentence’s tokens, ${lit.length} of ${tokens.length} light neuron ${n} up (${named}).${dark} Press another neuron above or another token.`

@@ -20,13 +20,11 @@ export function numberScene(where, place, width, room) {
   const sums = products.map((one) => (sum += one));
   const scene = new Scene(width, room, `One score: ${say.q} ${names[0]} and ${say.k} ${names[1]}, product by product`);
   const g = layout(width, room, q.length, where.splits ? 8 : 0, stack.image, where.parts?.length || 0);
-  if (where.splits)
-    cornerButton(scene, "Why this weight?", `${place.split("/").slice(0, 5).join("/")}/why`, [
-      "what wrote the query and the key",
-    ]);
+  const why = `${place.split("/").slice(0, 5).join("/")}/why`;
+  if (where.splits) cornerButton(scene, "Why this weight?", why, ["what wrote the query and the key"]);
   vectors(scene, where, names, g, say);
   productBars(scene, products, g, q, k, where.parts);
-  running(scene, sums, g);
+  const at = running(scene, sums, g);
   // A score is the model's own, rounded once.
   const total = where.words ? valueAt(head.scores, query, key) : sums[sums.length - 1];
   const [told, later] = outcome(scene, where, place, total, names, g, say);
@@ -52,10 +50,9 @@ export function numberScene(where, place, width, room) {
     }),
   );
   scene.beat(`Add the products up: ${number(total)}.`, [0, g.sum - 6, width, g.sumHigh + 8], told);
-  const [low, high] = [Math.min(...sums, 0), Math.max(...sums, 0)];
   scene.moves((p, t) => {
     const i = Math.min(sums.length - 1, Math.floor(t * sums.length));
-    const [x, y] = [g.left + (i + 1) * g.cell, g.sum + g.sumHigh * (1 - (sums[i] - low) / (high - low || 1))];
+    const [x, y] = [g.left + (i + 1) * g.cell, at(sums[i])];
     p.straight(x, g.bars, x, g.sum + g.sumHigh, { color: p.theme.ink, width: 1 });
     p.box(x - 5, y - 5, 10, 10, { fill: p.theme.query, radius: 5 });
   });
@@ -72,7 +69,7 @@ export function numberScene(where, place, width, room) {
   const score = number(valueAt(head.scores, query, key));
   const scores = `${names[1]} scores ${score}`;
   const because = key === best ? `: ${score} is its highest score` : "";
-  const why = `In this head, ${names[0]} gives ${names[1]} ${percent(share)} of its weight${next}${because}. `;
+  const gives = `In this head, ${names[0]} gives ${names[1]} ${percent(share)} of its weight${next}${because}. `;
   const compared =
     key === best
       ? `${scores}, more than any other, and ${takes}.`
@@ -85,7 +82,7 @@ export function numberScene(where, place, width, room) {
     // a single line
     scene.hint = `Switched on, the head gives ${names[1]} ${percent(share)}. “Why this weight?” tells why.`;
   else
-    scene.hint = `${chosen ? why : ""}${where.splits ? `What decides this score${width < NARROW ? "" : where.layer ? ": the tokens, their positions or an earlier layer" : ": the tokens or their positions"}? Press “Why this weight?” to see.` : `${head.allowed(query, key) && !chosen ? `${compared} ` : ""}Press another ${stack.image ? "patch of the picture" : "token"} to make it the key.`}`;
+    scene.hint = `${chosen ? gives : ""}${where.splits ? `What decides this score${width < NARROW ? "" : where.layer ? ": the tokens, their positions or an earlier layer" : ": the tokens or their positions"}? Press “Why this weight?” to see.` : `${head.allowed(query, key) && !chosen ? `${compared} ` : ""}Press another ${stack.image ? "patch of the picture" : "token"} to make it the key.`}`;
   return scene;
 }
 
@@ -148,6 +145,7 @@ function productBars(scene, products, g, q, k, parts) {
   };
 }
 
+// Returns where on its axis a value is.
 function running(scene, sums, g) {
   const [low, high] = [Math.min(...sums, 0), Math.max(...sums, 0)];
   const at = (value) => g.sum + g.sumHigh * (1 - (value - low) / (high - low || 1));
@@ -160,6 +158,7 @@ function running(scene, sums, g) {
   scene.grid([g.left, g.sum, g.w, g.sumHigh], oneRow(sums), "Running sum of the products", (_, _row, i) => [
     `after ${i + 1} products: ${number(sums[i])}`,
   ]);
+  return at;
 }
 
 // Sum, scaling, and the softmax over all keys of this query. Returns where the sum is, and what comes after it.

@@ -83,17 +83,11 @@ export function projectScene(where, place, width, room, { asked, live }) {
   const vector = [0, 0, left - 8, room];
   scene.beat(`The vector x of “${tokens[row]}” is ${from}.`, vector, [left - 8, 0, x - left + 2, bottom - 8]);
   scene.beat("Each entry of x multiplies its row of the matrix.", [x - 6, 0, wide + 12, bottom - 8]);
-  if (found)
-    scene.moves(
-      sweeps(found.weight.rows, 1, (p, [i]) =>
-        p.frame(left - 1, top + (i * high) / found.weight.rows - 2, wide + x - left + 2, 5),
-      ),
-    );
-  const turned = turns ? "rotated by its position" : "";
-  scene.beat(
-    `Every column is added up, and its bias added${turned && `, and ${turned}`}. That row is the ${word} of “${tokens[row]}” in this head.`,
-    [left, bottom - 8, width - left, room],
-  );
+  const follows = (p, [i]) => p.frame(left - 1, top + (i * high) / found.weight.rows - 2, wide + x - left + 2, 5);
+  if (found) scene.moves(sweeps(found.weight.rows, 1, follows));
+  const turned = turns ? ", and rotated by its position" : "";
+  const made = `Every column is added up, and its bias added${turned}. That row is the ${word} of “${tokens[row]}” in this head.`;
+  scene.beat(made, [left, bottom - 8, width - left, room]);
   scene.moves((p, t) => p.row(result, 0, x, top + ease(t) * (bottom - top + low - 30), wide, 22));
   scene.hint = turns
     ? `Each pair of entries is a clock hand, grey before the turn. “${tokens[row]}” is at position ${row}, counted from 0: ${row ? `pair 1 turns by ${degrees(turns[0])}, pair ${turns.length} by ${degrees(turns[turns.length - 1])}` : "nothing turns"}. Press another token.`
