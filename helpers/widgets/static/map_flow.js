@@ -1,6 +1,6 @@
 // The map, what moves in the whole model: the beats of playing, and a followed token's way.
 
-import { memoryNames, namedBands, tag } from "./map_named.js";
+import { memoryNames, namedBands, tag, withShare } from "./map_named.js";
 import { clearest } from "./map_purpose.js";
 import { along, ease, own, travel } from "./map_moves.js";
 import { path } from "./map_paint.js";
@@ -317,6 +317,14 @@ function rowOfStack(scene, stack, row) {
 const nextOf = ({ measures: { label } }, { arrow, pitch, y }, row) =>
   arrow ? [[arrow, y(row) - pitch / 2, label - arrow, pitch]] : [];
 
+// On a phone only the last layer is in view: before what it takes most from stands what the first one did.
+function beginsWith(p, layers) {
+  const [[named], [, , [x, y]]] = [layers[0], layers.at(-1)];
+  const [first] = named.toSorted((a, b) => b.weight - a.weight);
+  const words = first && withShare(`L1 ${first.token}`, `${percent(first.weight)} · L${layers.length}`, x - 12, 12);
+  if (words) tag(p, words, x, y, { align: "right", weight: 400, color: p.theme.query, least: 70 });
+}
+
 // What stays lit, the bands of what flows into a token in every layer, and the names at their ends.
 // `reach`: how far to the right the computation has come.
 export function followed(scene, model, follow, reach = Infinity) {
@@ -379,6 +387,7 @@ export function followed(scene, model, follow, reach = Infinity) {
     const ways = ["attends most to:", "attends to:", "most to:"].map((way) => `besides itself, ${way}`);
     const most = fitting(ways, x - 8, 12);
     if (x) p.text(most, x - 4, y + 0.5, { size: 12, align: "right", color: p.theme.muted });
+    if (m.narrow && words.length > 1 && words[0][1] === "query") beginsWith(p, words);
     if (stack.image) scene.saysOf(p, row);
     if (shares.length) memoryNames(p, scene, model, shares);
   };

@@ -202,18 +202,14 @@ function heads(scene, where, place, g, sublayer, x, wide) {
   // Whatever the sentence, what a head does is told where there's room for it; not while a head is guessed.
   const room = cols > 1 ? size : wide - 6;
   const tells = !g.guessed && textWidth("head 1: 2 before 99%", 12) <= room;
-  const nameOf = ({ short }, h) =>
-    fitting(
-      [...(tells ? [`head ${h + 1}: ${short}`, `${h + 1}: ${short}`] : []), `head ${h + 1}`, `${h + 1}`],
-      room,
-      12,
-    ) || `${h + 1}`;
+  const told = ({ short }, h) => (tells ? [`head ${h}: ${short}`, `${h}: ${short}`] : []);
+  const nameOf = (does, h) => fitting([...told(does, h), `head ${h}`, String(h)], room, 12);
   sublayer.heads.forEach((head, h) => {
     const tx = left + (h % cols) * (size + 5);
     const ty = g.top + Math.floor(h / cols) * step + (step - size + 14) / 2;
     const does = stack.image ? bluest(head, stack, g.query) : purposeOf(sublayer, h, stack, source);
     const from = cols > 1 ? tx : x + 4;
-    scene.label(nameOf(does, h), from, ty - 9, { size: 12, color: "muted" });
+    scene.label(nameOf(does, h + 1), from, ty - 9, { size: 12, color: "muted" });
     const name = `${KINDS[sublayer.kind]}, head ${h + 1}`;
     const told = tellCell(name, where.stack.tokens, source, head, () => does.words, "click to open it");
     if (stack.image) scene.paint((p) => heat(p, [tx, ty, size], stack, head.weights, g.query));

@@ -326,8 +326,7 @@ class MapView {
     // Picture, words and buttons are in view together; a part, where that is readable, without scrolling.
     this.theme = THEMES[dark ? "dark" : "light"];
     const small = this.small.show(width);
-    // On a phone what switches a head off has a line of its own; the table of heads takes the player's
-    // and what the words don't need.
+    // On a phone a head's switch has a line of its own; the table of heads takes the player's line, and more.
     const turns = width < NARROW && this.stop < 0 && this.turns;
     const line = !turns ? 0 : this.place === "heads" ? -92 : readPlace(this.place, trace).depth > 1 ? 34 : 0;
     const seen = clamp(free - line, 240, 760);

@@ -79,11 +79,8 @@ function blocks({ image, scored }, stack, m, top) {
   const high = m.narrow && whole > 0.7 * m.fits ? Math.max(whole, m.fits) : whole;
   const more = HEAD + stack.n * m.pitch + UNDER - high;
   const count = stack.layers.length + 2;
-  stack.blocks = Array.from({ length: count }, (_, i) =>
-    m.narrow
-      ? { x: i ? m.left : 0, top: top + i * high + (i && more) }
-      : { x: i ? m.left + (i - 1) * m.module : 0, top },
-  );
+  const at = (i) => (m.narrow ? [m.left, top + i * high + more] : [m.left + (i - 1) * m.module, top]);
+  stack.blocks = Array.from({ length: count }, (_, i) => (i ? at(i) : [0, top])).map(([x, top]) => ({ x, top }));
   stack.high = (i) => (i ? stack.pitch : m.pitch);
   stack.y = (row, i = 0) => stack.blocks[i].top + (row + 0.5) * stack.high(i);
   stack.bottom = stack.blocks[count - 1].top + stack.n * stack.pitch;
