@@ -1,4 +1,4 @@
-"""What several tests need: variants run once a week, functions that fail, a Python, a server."""
+"""What several tests need: variants run once a week, failures, a Python, a server."""
 
 import contextlib
 import functools
@@ -31,6 +31,12 @@ def raising(error):
         raise error
 
     return fail
+
+
+def refuses(said, call, *given, error=ValueError, **named):
+    """Demand that a call is refused: by an error whose message has the pattern `said` in it."""
+    with pytest.raises(error, match=said):
+        call(*given, **named)
 
 
 def python(*arguments, **how):

@@ -154,7 +154,7 @@ def test_text_is_read_and_written_as_utf_8():
 
 
 # A test asserts by one of these, or by calling something so named.
-ASSERTING = ("assert", "check_", "expect", "raises", "warns", "fail")
+ASSERTING = ("assert", "check_", "expect", "raises", "refuses", "warns", "fail")
 
 
 def can_fail(function):

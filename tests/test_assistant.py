@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from samples import refuses
 
 from helpers.models.assistant import (
     IGNORE,
@@ -51,18 +52,12 @@ def test_a_prompt_is_role_text_end_for_every_message_and_then_the_assistant():
     assert chat_prompt("a", lambda text: torch.tensor(letters(text)))[1] == 97
 
 
-@pytest.mark.parametrize(
-    ("messages", "said"),
-    [
-        ([], "ends with a user's message"),
-        ([{"role": "assistant", "content": "a"}], "ends with a user's message"),
-        ([{"role": "king", "content": "a"}, {"role": "user", "content": "b"}], "got 'king'"),
-        ("", "the user's message is empty"),
-    ],
-)
-def test_what_is_no_conversation_is_refused(messages, said):
-    with pytest.raises(ValueError, match=said):
-        chat_prompt(messages, letters)
+def test_what_is_no_conversation_is_refused():
+    mine, yours, his = ({"role": one, "content": "a"} for one in ("user", "assistant", "king"))
+    refuses("ends with a user's message", chat_prompt, [], letters)
+    refuses("ends with a user's message", chat_prompt, [yours], letters)
+    refuses("got 'king'", chat_prompt, [his, mine], letters)
+    refuses("the user's message is empty", chat_prompt, "", letters)
 
 
 def test_the_mask_is_exact():
@@ -70,8 +65,7 @@ def test_the_mask_is_exact():
     assert ids.tolist() == [1, 50, 0, 2, 60, 61]
     assert targets.tolist() == [IGNORE, IGNORE, IGNORE, 60, 61, 0]  # the end is learned
     assert supervised_pair([5], [], marks=Marks(end=8))[1].tolist() == [8]
-    with pytest.raises(ValueError, match="predicted from a prompt"):
-        supervised_pair([], [60])
+    refuses("predicted from a prompt", supervised_pair, [], [60])
 
 
 def test_a_batch_is_filled_on_the_right_and_filling_is_not_scored():
@@ -113,8 +107,7 @@ def test_dpo_refuses_what_does_not_belong_together():
     x = torch.zeros(2)
     with pytest.raises(ValueError, match=r"same pairs; got \(2,\), \(2,\), \(2,\), \(3,\)"):
         dpo_loss(x, x, x, torch.zeros(3), beta=0.1)
-    with pytest.raises(ValueError, match="beta is a price above 0; got 0"):
-        dpo_loss(x, x, x, x, beta=0)
+    refuses("beta is a price above 0; got 0", dpo_loss, x, x, x, x, beta=0)
 
 
 def test_drift_by_loops_is_a_mean_over_answer_tokens():

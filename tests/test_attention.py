@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from samples import refuses
 from torch import nn
 from twins import assert_gradients_equal, attention_pairs, copy_weights
 
@@ -198,17 +199,11 @@ def test_errors_say_what_was_expected_and_what_came():
     x = torch.randn(1, 3, 8)
     layer = attention.MultiHeadAttention(8, 2)
     for need_weights in (False, True):
-        with pytest.raises(ValueError, match="must be boolean"):
-            layer(x, x, x, torch.ones(3, 3), need_weights)
-        with pytest.raises(ValueError, match="must broadcast to the scores"):
-            layer(x, x, x, torch.ones(2, 2, dtype=torch.bool), need_weights)
-    with pytest.raises(ValueError, match="n_heads must divide d_model; got d_model=8, n_heads=3"):
-        attention.MultiHeadAttention(8, 3)
-    with pytest.raises(ValueError, match="same width to be compared; got 4 and 5"):
-        attention.scaled_dot_product_attention(torch.ones(2, 4), torch.ones(2, 5), torch.ones(2, 5))
-    with pytest.raises(ValueError, match="every key needs one value"):
-        attention.scaled_dot_product_attention(torch.ones(2, 4), torch.ones(2, 4), torch.ones(3, 4))
-    with pytest.raises(ValueError, match="score must be"):
-        attention.MultiplicativeAttention(4, 4, "cosine")
-    with pytest.raises(ValueError, match="equal widths"):
-        attention.MultiplicativeAttention(4, 5, "dot")
+        refuses("must be boolean", layer, x, x, x, torch.ones(3, 3), need_weights)
+        refuses("must broadcast to the scores", layer, x, x, x, torch.ones(2, 2) > 0, need_weights)
+    refuses("must divide d_model; got d_model=8, n_heads=3", attention.MultiHeadAttention, 8, 3)
+    attend, four = attention.scaled_dot_product_attention, torch.ones(2, 4)
+    refuses("same width to be compared; got 4 and 5", attend, four, *torch.ones(2, 2, 5))
+    refuses("every key needs one value", attend, four, four, torch.ones(3, 4))
+    refuses("score must be", attention.MultiplicativeAttention, 4, 4, "cosine")
+    refuses("equal widths", attention.MultiplicativeAttention, 4, 5, "dot")

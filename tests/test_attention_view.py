@@ -9,6 +9,7 @@ import numpy
 import pytest
 import torch
 from ipywidgets import embed
+from samples import refuses
 
 from helpers.widgets import fallback
 from helpers.widgets.attention_maps import pack, read_maps
@@ -149,18 +150,13 @@ def test_a_key_beyond_the_queries_can_be_selected_only_as_a_key():
     ],
 )
 def test_errors_say_what_came_and_what_to_do(arguments, error, message):
-    with pytest.raises(error, match=re.escape(message)):
-        attention_view(*arguments)
+    refuses(re.escape(message), attention_view, *arguments, error=error)
 
 
-def test_an_option_that_is_not_there_is_refused(attended):
-    with pytest.raises(TypeError, match="no heads. What can be set: tab, layer, head"):
-        attention_view(attended, heads=3)
-
-
-def test_tokens_beside_an_attention_record_are_refused(attended):
-    with pytest.raises(ValueError, match="leave the other arguments out"):
-        attention_view(attended, WORDS)
+def test_an_option_that_is_not_there_and_tokens_beside_an_attention_record_are_refused(attended):
+    said = "no heads. What can be set: tab, layer, head"
+    refuses(said, attention_view, attended, heads=3, error=TypeError)
+    refuses("leave the other arguments out", attention_view, attended, WORDS)
 
 
 # ---- how weights travel ----------------------------------------------------------------------

@@ -3,6 +3,7 @@
 import pytest
 import torch
 from safetensors import safe_open
+from samples import refuses
 from torch import nn
 
 from helpers.models import bert
@@ -41,8 +42,7 @@ def test_defaults_are_minilm_s_and_errors_are_clear():
     config = bert.BertConfig()
     assert (config.d_model, config.n_heads, config.n_layers, config.d_ff) == (384, 12, 6, 1536)
     assert (config.vocab_size, config.max_len, config.norm_eps) == (30522, 512, 1e-12)
-    with pytest.raises(ValueError, match="holds 6 positions"):
-        small()(torch.ones(1, 7, dtype=torch.long))
+    refuses("holds 6 positions", small(), torch.ones(1, 7, dtype=torch.long))
 
 
 def heads_beside_theirs(c):
@@ -144,8 +144,7 @@ def test_mean_pooling_leaves_padding_out_and_cls_pooling_takes_the_first():
     encoder = small()
     classifier = bert.TextClassifier(encoder, 2, pooling="cls").double()
     assert torch.equal(classifier.pool(encoder(IDS), IDS), encoder(IDS)[:, 0])
-    with pytest.raises(ValueError, match="'pooler', 'cls' or 'mean'; got 'max'"):
-        bert.TextClassifier(encoder, 2, pooling="max")
+    refuses("'pooler', 'cls' or 'mean'; got 'max'", bert.TextClassifier, encoder, 2, pooling="max")
 
 
 def test_best_span_is_the_best_valid_one():

@@ -3,7 +3,7 @@ from types import SimpleNamespace
 
 import nbformat
 import pytest
-from samples import python
+from samples import python, refuses
 
 from notebooks import build, copies, freshness
 
@@ -169,8 +169,7 @@ def test_ids_stay_when_other_cells_come_and_go(lesson):
 def test_a_lesson_without_title_is_refused(lesson):
     for text in ("# %%\nprint()\n", ""):
         lesson.write_text(text, encoding="utf-8")
-        with pytest.raises(ValueError, match=r"42_lesson: the first cell .* '# Title'"):
-            build.assemble(lesson)
+        refuses(r"42_lesson: the first cell .* '# Title'", build.assemble, lesson)
 
 
 def test_a_build_is_fresh_until_its_source_changes(lesson, tmp_path):

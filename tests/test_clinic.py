@@ -14,7 +14,7 @@ import healthy
 import pytest
 import torch
 import unseen_patients as unseen
-from samples import once_a_week
+from samples import once_a_week, refuses
 from torch import nn
 
 from helpers import clinic
@@ -337,8 +337,7 @@ def test_a_model_is_given_back_as_it_was(raises):
     random.seed(7)
     drawn = torch.get_rng_state(), random.getstate()
     if raises:
-        with pytest.raises(ValueError, match="not today"):
-            examine(model, "decoder", **healthy.TEXT)
+        refuses("not today", examine, model, "decoder", **healthy.TEXT)
     else:
         examine(model, "decoder", **healthy.TEXT)
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
@@ -361,22 +360,14 @@ def test_a_report_can_be_read_and_used_in_a_test():
     assert "grid" not in repr(said_of(patients, "output"))
     assert "layers.0.self_attention" in repr(report)
     assert report._repr_html_().count("<svg") == 2
-    with pytest.raises(AssertionError, match="sees the future"):
-        report.assert_healthy()
+    refuses("sees the future", report.assert_healthy, error=AssertionError)
     examine(ward.Writer(), "decoder", **healthy.TEXT).assert_healthy()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"kind": "poem"}, "kind has to be one of"),
-        ({"kind": "decoder"}, "needs vocab_size"),
-        ({"kind": "encoder-decoder", "vocab_size": 50}, "couldn't be run .* call="),
-    ],
-)
-def test_errors_say_what_to_do(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        examine(ward.Writer(), **arguments)
+def test_errors_say_what_to_do():
+    refuses("kind has to be one of", examine, ward.Writer(), "poem")
+    refuses("needs vocab_size", examine, ward.Writer(), "decoder")
+    refuses("couldn't be run .* call=", examine, ward.Writer(), "encoder-decoder", vocab_size=50)
 
 
 IN_A_PROJECT = """

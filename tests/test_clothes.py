@@ -5,6 +5,7 @@ import gzip
 import numpy as np
 import pytest
 import torch
+from samples import refuses
 
 from helpers.data import clothes as module
 from helpers.data.clothes import CLASSES, as_input, clothes
@@ -36,8 +37,7 @@ def test_inputs_have_a_channel_mean_zero_and_spread_one():
 
 @pytest.mark.parametrize(("split", "n"), [("validation", 3), ("train", 0), ("test", 5_001)])
 def test_what_there_is_not_is_refused(split, n):
-    with pytest.raises(ValueError, match="split"):
-        clothes(split, n)
+    refuses("split", clothes, split, n)
 
 
 @pytest.fixture
@@ -77,15 +77,13 @@ def test_more_are_fetched_once_and_kept(published, tmp_path):
 
 def test_other_pixels_than_the_published_ones_are_refused_and_not_kept(published, tmp_path):
     module.SHA256["test"] = "0" * 64
-    with pytest.raises(OSError, match="SHA-256"):
-        clothes("test", 5)
+    refuses("SHA-256", clothes, "test", 5, error=OSError)
     assert not list(tmp_path.iterdir())
 
 
 def test_a_damaged_file_in_the_cache_is_named(published, tmp_path):
     (tmp_path / "fashion_mnist_test_10.npz").write_bytes(b"nothing")
-    with pytest.raises(OSError, match="fashion_mnist_test_10.npz is damaged"):
-        clothes("test", 5)
+    refuses("fashion_mnist_test_10.npz is damaged", clothes, "test", 5, error=OSError)
 
 
 @pytest.mark.data("*fashion*.npz")

@@ -7,7 +7,7 @@ import subprocess
 
 import nbformat
 import pytest
-from samples import raising
+from samples import raising, refuses
 
 from notebooks import build, copies
 
@@ -178,15 +178,13 @@ def test_a_copy_whose_cells_have_no_ids_is_brought_up_to_date(sources, mine):
 def test_a_folder_that_cannot_be_written_is_named(sources, monkeypatch):
     refused = PermissionError(13, "Permission denied", str(copies.MY_LESSONS))
     monkeypatch.setattr(copies, "bring_up_to_date", raising(refused))
-    with pytest.raises(SystemExit, match="Can't write .*my_lessons.*--out FOLDER"):
-        copies.main(["lab"])
+    refuses("Can't write .*my_lessons.*--out FOLDER", copies.main, ["lab"], error=SystemExit)
 
 
 def test_a_damaged_copy_is_not_overwritten(sources, mine):
     (mine / "42_lesson.ipynb").write_text("{half a file", encoding="utf-8")
     change(sources, ("The end.", "The very end."))
-    with pytest.raises(ValueError, match="Move it away"):
-        copies.bring_up_to_date(mine, sources)
+    refuses("Move it away", copies.bring_up_to_date, mine, sources)
     assert (mine / "42_lesson.ipynb").read_text(encoding="utf-8") == "{half a file"
 
 
@@ -204,8 +202,7 @@ def test_progress_made_beside_the_notebooks_comes_along_once(sources, tmp_path, 
 
 def test_a_class_gets_no_copy_of_a_notebook_that_is_not_built(tmp_path, monkeypatch):
     monkeypatch.setattr(copies, "NOTEBOOKS", tmp_path)
-    with pytest.raises(ValueError, match="make notebooks"):
-        copies.write_class(tmp_path / "out")
+    refuses("make notebooks", copies.write_class, tmp_path / "out")
 
 
 @pytest.mark.parametrize("name", [build.name_of(path) for path in build.lessons("0")])

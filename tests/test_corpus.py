@@ -5,7 +5,7 @@ import hashlib
 import re
 
 import pytest
-from samples import served
+from samples import refuses, served
 
 from helpers.data import corpus
 
@@ -85,10 +85,8 @@ def test_splits_are_disjoint():
 
 @pytest.mark.slow
 def test_toy_errors():
-    with pytest.raises(ValueError, match="at least 4 tokens"):
-        corpus.toy_corpus(3, lengths=(2, 5))
-    with pytest.raises(ValueError, match="different sentences of 4 to 4 tokens"):
-        corpus.toy_corpus(50_000, lengths=(4, 4))
+    refuses("at least 4 tokens", corpus.toy_corpus, 3, lengths=(2, 5))
+    refuses("different sentences of 4 to 4 tokens", corpus.toy_corpus, 50_000, lengths=(4, 4))
 
 
 @pytest.fixture
@@ -122,28 +120,24 @@ def test_download_announces_checks_and_caches(server, tmp_path, capsys):
 
 def test_a_wrong_file_from_the_network_is_not_kept(server, tmp_path):
     (server / "val.fr.gz").write_bytes(b"something else")
-    with pytest.raises(OSError, match="nothing was kept"):
-        corpus.multi30k("val")
+    refuses("nothing was kept", corpus.multi30k, "val", error=OSError)
     assert not (tmp_path / "cache").exists() or not list((tmp_path / "cache").iterdir())
 
 
 def test_a_damaged_file_in_the_cache_is_refused(server, tmp_path):
     corpus.multi30k("val")
     (tmp_path / "cache" / "val.fr.gz").write_bytes(b"damaged")
-    with pytest.raises(OSError, match="Delete it"):
-        corpus.multi30k("val")
+    refuses("Delete it", corpus.multi30k, "val", error=OSError)
 
 
 def test_without_a_network_the_way_out_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(corpus, "MULTI30K", "http://127.0.0.1:9/")
     monkeypatch.setenv(corpus.CACHE_VARIABLE, str(tmp_path))
-    with pytest.raises(ConnectionError, match="set COURSE_DATA to a folder"):
-        corpus.multi30k("val")
+    refuses("set COURSE_DATA to a folder", corpus.multi30k, "val", error=ConnectionError)
 
 
 def test_unknown_split():
-    with pytest.raises(ValueError, match="split='dev'"):
-        corpus.multi30k("dev")
+    refuses("split='dev'", corpus.multi30k, "dev")
 
 
 @pytest.mark.data

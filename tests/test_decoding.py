@@ -6,7 +6,7 @@ import pytest
 import torch
 from drawn import drawn
 from hypothesis import strategies as st
-from samples import once_a_week
+from samples import once_a_week, refuses
 
 from helpers.transformer import decoding
 
@@ -228,21 +228,14 @@ def test_what_cannot_be_is_no_hypothesis():
 def test_errors():
     step = table_model(0)
     for call in (decoding.greedy, decoding.beam, decoding.sample):
-        with pytest.raises(ValueError, match="n must be at least 1; got 0"):
-            call(step, 0, BOS, EOS, 5)
-        with pytest.raises(ValueError, match="at least one token"):
-            call(step, 1, BOS, EOS, 0)
-    with pytest.raises(ValueError, match="beam_size=0"):
-        decoding.beam(step, 1, BOS, EOS, 5, beam_size=0)
-    with pytest.raises(ValueError, match="the beam of one sentence; got n=2"):
-        decoding.beam(step, 2, BOS, EOS, 5, trace=[])
-    with pytest.raises(ValueError, match="temperature must be positive"):
-        decoding.sample(step, 1, BOS, EOS, 5, temperature=0)
-    with pytest.raises(ValueError, match="k=0"):
-        decoding.top_k_filter(torch.zeros(3), 0)
+        refuses("n must be at least 1; got 0", call, step, 0, BOS, EOS, 5)
+        refuses("at least one token", call, step, 1, BOS, EOS, 0)
+    refuses("beam_size=0", decoding.beam, step, 1, BOS, EOS, 5, beam_size=0)
+    refuses("the beam of one sentence; got n=2", decoding.beam, step, 2, BOS, EOS, 5, trace=[])
+    refuses("temperature must be positive", decoding.sample, step, 1, BOS, EOS, 5, temperature=0)
+    refuses("k=0", decoding.top_k_filter, torch.zeros(3), 0)
     for p in (0, 1.5):
-        with pytest.raises(ValueError, match="p is a probability"):
-            decoding.top_p_filter(torch.zeros(3), p)
+        refuses("p is a probability", decoding.top_p_filter, torch.zeros(3), p)
 
 
 def test_beam_step_by_hand():

@@ -3,6 +3,7 @@
 import shutil
 
 import pytest
+from samples import refuses
 
 from helpers.data.stories import stories
 from helpers.models.lora import LoRALinear
@@ -24,9 +25,7 @@ def test_the_bundled_detective_knows_holmes_better_and_fairy_tales_worse():
 
 def test_a_missing_or_damaged_adapter_is_refused(tmp_path):
     copy = tmp_path / DETECTIVE.name
-    with pytest.raises(FileNotFoundError, match="recipes.detective"):
-        load_detective(copy)
+    refuses("recipes.detective", load_detective, copy, error=FileNotFoundError)
     shutil.copy(DETECTIVE.parent / "SHA256SUMS", tmp_path)
     copy.write_bytes(DETECTIVE.read_bytes()[:-1] + b"x")
-    with pytest.raises(ValueError, match="SHA-256"):
-        load_detective(copy)
+    refuses("SHA-256", load_detective, copy)

@@ -12,6 +12,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from explorer_promises import check_that_every_change_shows, check_the_still_picture, clicks, send
+from samples import refuses
 
 from helpers.clinic import examine
 from helpers.models.patients import ALL, admit
@@ -86,8 +87,7 @@ def test_every_explorer_is_held_to_the_promises_and_is_on_page_92():
 def test_it_keeps_what_every_explorer_promises(kind):
     assert check_the_still_picture(kind()) <= 480
     check_that_every_change_shows(kind(), CHANGES[kind])
-    with pytest.raises(TypeError, match="has no colour. What can be set"):
-        kind(colour="red")
+    refuses("has no colour. What can be set", kind, colour="red", error=TypeError)
 
 
 def messages(widget):
@@ -192,8 +192,7 @@ def test_what_cannot_be_read_keeps_the_last_good_vector(typed):
     widget.the = typed
     assert widget.numbers["context"].equal(before)
     assert "three numbers" in widget.controls["the"].error
-    with pytest.raises(ValueError, match="three numbers"):
-        SixSteps(the=typed)
+    refuses("three numbers", SixSteps, the=typed)
     widget.the = "1 0 1"
     assert not widget.controls["the"].error
 

@@ -6,6 +6,7 @@ import re
 import pytest
 import torch
 import torch.nn.functional as F
+from samples import refuses
 from torch import nn
 
 from helpers.models.lora import LoRALinear
@@ -77,8 +78,7 @@ def test_cross_entropy_sum_and_its_gradient_equal_pytorch(n, smoothing):
 def test_cross_entropy_sum_refuses_a_layer_that_needs_the_logits_again(last):
     first = torch.randn(5, 7, requires_grad=True)
     loss = fast.cross_entropy_sum(last(first), torch.arange(5))
-    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
-        loss.backward()
+    refuses("modified by an inplace operation", loss.backward, error=RuntimeError)
 
 
 def test_cross_entropy_sum_in_half_precision_and_of_nothing():
@@ -215,8 +215,7 @@ def test_top_p_of_the_likeliest_equals_sorting_all(spread):
         assert torch.equal(found, decoding.top_p_filter(logits, p))
     assert asked == ([0.5, 0.9] if spread < 1 else [])
     assert torch.equal(fast.top_p_filter(logits, 1.0, decoding.top_p_filter), logits)
-    with pytest.raises(ValueError, match="p is a probability"):
-        fast.top_p_filter(logits, 2.0, decoding.top_p_filter)
+    refuses("p is a probability", fast.top_p_filter, logits, 2.0, decoding.top_p_filter)
     few = logits[:, :100]
     assert torch.equal(fast.top_p_filter(few, 0.6, plain), decoding.top_p_filter(few, 0.6))
 

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from samples import refuses
 
 from helpers import exercises
 from helpers.models.gpt import GPT, CausalSelfAttention, GPTCache, GPTConfig, gpt2_state
@@ -92,31 +93,14 @@ def test_the_exercise_counts_what_the_model_has():
     assert counted == sum(p.numel() for p in make().parameters())
 
 
-@pytest.mark.parametrize(
-    ("changed", "words"),
-    [
-        ({"positions": "sinusoidal"}, "positions must be"),
-        ({"n_kv_heads": 3}, "must divide"),
-        ({"norm": "batch"}, "norm must be one of"),
-        ({"activation": "tanh"}, "activation must be one of"),
-    ],
-)
-def test_a_wrong_choice_is_refused(changed, words):
-    with pytest.raises(ValueError, match=words):
-        GPTConfig(**(SMALL | changed))
-
-
-@pytest.mark.parametrize(
-    ("ids", "words"),
-    [
-        (torch.zeros(1, 0, dtype=torch.long), "no tokens"),
-        (torch.zeros(1, 33, dtype=torch.long), "max_len=32"),
-        (torch.full((1, 3), 50), "0 … 49"),
-    ],
-)
-def test_ids_that_do_not_fit_are_refused(ids, words):
-    with pytest.raises(ValueError, match=words):
-        make()(ids)
+def test_a_wrong_choice_and_ids_that_do_not_fit_are_refused():
+    refuses("positions must be", make, positions="sinusoidal")
+    refuses("must divide", make, n_kv_heads=3)
+    refuses("norm must be one of", make, norm="batch")
+    refuses("activation must be one of", make, activation="tanh")
+    refuses("no tokens", make(), torch.zeros(1, 0, dtype=torch.long))
+    refuses("max_len=32", make(), torch.zeros(1, 33, dtype=torch.long))
+    refuses("0 … 49", make(), torch.full((1, 3), 50))
 
 
 @pytest.mark.parametrize(

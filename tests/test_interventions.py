@@ -4,7 +4,7 @@ import json
 
 import pytest
 import torch
-from samples import raising
+from samples import raising, refuses
 
 from helpers.models.interventions import (
     heads_kept,
@@ -114,8 +114,7 @@ def test_patching_goes_from_one_text_to_the_other(model, texts):
     share = share_carried(logits, answer, rival, ours)
     torch.testing.assert_close(share[[0, -1, 0], [2, -1, 0]], torch.tensor([1.0, 1, 0]).double())
     for wrong in (target[:4], target):
-        with pytest.raises(ValueError, match="as many tokens"):
-            patched_logits(model, wrong, target)
+        refuses("as many tokens", patched_logits, model, wrong, target)
 
 
 def translator(norm_first=True):
@@ -143,8 +142,7 @@ def test_parts_of_a_score_sum_to_the_models_own_weights():
     names, scores = split_scores(model, ids, 2, 0)
     without = weights_without(model, ids, 2, 0, {"query": ["1.ff"], "key": ["token"]})
     assert not torch.allclose(without, maps[2, 0])
-    with pytest.raises(ValueError, match="pre-norm"):
-        stream_parts(translator(norm_first=False), ids, 1)
+    refuses("pre-norm", stream_parts, translator(norm_first=False), ids, 1)
 
 
 @pytest.mark.parametrize("cross", [False, True])

@@ -6,6 +6,7 @@ import signal
 
 import pytest
 import torch
+from samples import refuses
 from torch import nn
 
 from helpers.models.gpt import GPT, GPTConfig
@@ -40,15 +41,10 @@ def test_windows_are_cut_from_the_text_and_targets_are_one_later():
     assert (inputs.min(), targets.max()) == (100, 129)  # both ends of the text are used
 
 
-def test_a_text_shorter_than_a_window_is_refused():
-    with pytest.raises(ValueError, match="need 7; the text has 6"):
-        random_windows(torch.arange(6), 1, 6)
-
-
-@pytest.mark.parametrize("wrong", [{"optimizer": "sgd"}, {"precision": "fp8"}])
-def test_an_unknown_choice_is_refused(wrong):
-    with pytest.raises(ValueError, match=next(iter(wrong))):
-        settings(**wrong)
+def test_a_text_shorter_than_a_window_and_an_unknown_choice_are_refused():
+    refuses("need 7; the text has 6", random_windows, torch.arange(6), 1, 6)
+    refuses("optimizer", settings, optimizer="sgd")
+    refuses("precision", settings, precision="fp8")
 
 
 @pytest.mark.slow

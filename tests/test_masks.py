@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from samples import refuses
 
 from helpers.transformer import masks
 
@@ -17,12 +18,9 @@ def test_masks_of_length_nothing_and_one():
 
 
 def test_errors_say_what_to_do():
-    with pytest.raises(ValueError, match="add the batch dimension"):
-        masks.padding_mask(torch.tensor([1, 2]), 0)
-    with pytest.raises(ValueError, match="integer ids"):
-        masks.padding_mask(torch.ones(1, 2), 0)
-    with pytest.raises(ValueError, match="length of 0 or more"):
-        masks.causal_mask(-1)
+    refuses("add the batch dimension", masks.padding_mask, torch.tensor([1, 2]), 0)
+    refuses("integer ids", masks.padding_mask, torch.ones(1, 2), 0)
+    refuses("length of 0 or more", masks.causal_mask, -1)
 
 
 def test_check_mask_accepts_what_broadcasts_and_nothing_else():

@@ -11,6 +11,7 @@ import torch
 from IPython.core.interactiveshell import InteractiveShell
 from ipywidgets import embed
 from nodes import MODULE, answered, needs_node
+from samples import refuses
 
 from helpers.data.clothes import CLASSES, Pictures, as_input, clothes
 from helpers.models.bert import BertConfig, BertEncoder
@@ -144,8 +145,9 @@ def test_every_head_is_traced_split_and_sent_with_its_own_mask(windowed):
                 assert abs(numpy.sum(view._asked["pairs"]) - seen[3].item()) < 1e-5
                 mean = seen[heads.mask[head, -1]].mean().item()
                 assert abs(numpy.sum(view._asked["mean"]) - mean) < 1e-5
-            with pytest.raises(ValueError, match="there is no place"):
-                view.place = f"{name}/{layer}/{kind}/0/4,2/why"
+            refuses(
+                "there is no place", view.set_trait, "place", f"{name}/{layer}/{kind}/0/4,2/why"
+            )
             view.place = f"{name}/{layer}/{kind}/1/4,2/why"
     for layer, (_, cross, _) in enumerate(windowed.decoder.layers):
         torch.testing.assert_close(cross.heads.weights, maps.cross[0, layer])
@@ -162,8 +164,7 @@ def test_an_encoder_alone_is_traced_too():
     assert found.decoder is None
     assert not found.encoder.output.requires_grad
     assert model_map(found)._problem == ""
-    with pytest.raises(ValueError, match="no part 'cross-attention'"):
-        model_map(found, here="cross-attention")
+    refuses("no part 'cross-attention'", model_map, found, here="cross-attention")
 
 
 def test_the_translators_trace_is_that_of_its_own_translation(translator, trace):
@@ -383,8 +384,12 @@ def test_the_parts_of_a_score_add_up_to_the_models_own(trace):
         assert view._asked["pairs"] == told["pairs"]
     assert view._double.cache_info().misses == 1  # the model is copied once
     for cell in ("1,2/why", "1,0/why,2", "1,0/why,0", "1,0/why0"):
-        with pytest.raises(ValueError, match="there is no place"):
-            view.place = f"decoder/2/masked-self-attention/0/{cell}"
+        refuses(
+            "there is no place",
+            view.set_trait,
+            "place",
+            f"decoder/2/masked-self-attention/0/{cell}",
+        )
 
 
 def test_another_token_is_written_and_the_model_goes_on(translator, trace):
@@ -405,8 +410,7 @@ def test_another_token_is_written_and_the_model_goes_on(translator, trace):
     assert view.trace.written[: row + 1] == text[: row + 1]
     assert view.trace.written[row + 1] == view.trace.candidates[row + 1][2].token != text[row + 1]
     for wrong in ([[row, 10]], [[50, 0]], [[2, 1], [1, 1]]):
-        with pytest.raises(ValueError, match="can't be chosen at position"):
-            view.chosen = wrong
+        refuses("can't be chosen at position", view.set_trait, "chosen", wrong)
     view.chosen = []
     assert view.trace.written == trace.written
     view.sentence = "Un chat dort."
@@ -461,10 +465,9 @@ def test_without_a_head_the_map_shows_what_the_model_does_without_it(translator)
     assert view.trace.candidates == whole.candidates
     assert "whole" not in view._inside
     for wrong in ("decoder/2/feed-forward/0", "encoder/0/self-attention/4", "encoder/0"):
-        with pytest.raises(ValueError, match="no head"):
-            view.off = [wrong]
-    with pytest.raises(ValueError, match="no head"):
-        model_map(small_trace(norm_first=True)[3], off=["encoder/0/self-attention/0"])
+        refuses("no head", view.set_trait, "off", [wrong])
+    small = small_trace(norm_first=True)[3]
+    refuses("no head", model_map, small, off=["encoder/0/self-attention/0"])
 
 
 def test_a_choice_that_leads_too_far_is_taken_back_and_said(trace, translator, monkeypatch):
@@ -517,22 +520,16 @@ def test_places_tokens_and_parts_that_are_not_there_are_refused(trace):
         view.place = place
         assert view.place == place
     for place in BAD_PLACES:
-        with pytest.raises(ValueError, match="there is no place"):
-            view.place = place
+        refuses("there is no place", view.set_trait, "place", place)
     view.follow = "decoder:11"
-    with pytest.raises(ValueError, match="there is no token 'decoder:12'"):
-        view.follow = "decoder:12"
+    refuses("there is no token 'decoder:12'", view.set_trait, "follow", "decoder:12")
     for here in HERE:
         assert model_map(trace, here=here).here == here
     view.yours = ["embeddings", "self-attention"]
-    with pytest.raises(ValueError, match="no part 'selfattention'"):
-        view.yours = ["embeddings", "selfattention"]
-    with pytest.raises(ValueError, match="has: embeddings, positions"):
-        model_map(trace, here="crossattention")
-    with pytest.raises(TypeError, match="model_map has no layer"):
-        model_map(trace, layer=2)
-    with pytest.raises(TypeError, match="got NoneType"):
-        model_map(None)
+    refuses("no part 'selfattention'", view.set_trait, "yours", ["embeddings", "selfattention"])
+    refuses("has: embeddings, positions", model_map, trace, here="crossattention")
+    refuses("model_map has no layer", model_map, trace, layer=2, error=TypeError)
+    refuses("got NoneType", model_map, None, error=TypeError)
 
 
 def follow_tour(view):
@@ -578,10 +575,8 @@ def test_the_tour_speaks_of_this_trace(translator, trace):
     shares = [int(re.search(r"gives (\d+)%", one)[1]) for one in alike["answer"]]
     assert sorted(shares)[-1] - sorted(shares)[-2] < 10
     assert model_map(trace, tour="")._tour == []
-    with pytest.raises(ValueError, match="no tour '17'"):
-        model_map(trace, tour="17")
-    with pytest.raises(ValueError, match="no step 'jump'"):
-        model_map(trace, tour=["jump"])
+    refuses("no tour '17'", model_map, trace, tour="17")
+    refuses("no step 'jump'", model_map, trace, tour=["jump"])
 
 
 def test_a_followed_token_turns_to_another_one_by_more_than_ten_points(translator):
@@ -729,10 +724,8 @@ def test_a_single_stack_has_its_own_places_parts_and_words(gpt, vit):
         name = good.split("/")[0]
         view = model_map(trace, tour=kind, place=good)
         view.place = f"{name}/output"
-        with pytest.raises(ValueError, match="there is no place"):
-            view.place = bad
-        with pytest.raises(ValueError, match="no part 'cross-attention'"):
-            model_map(trace, here="cross-attention")
+        refuses("there is no place", view.set_trait, "place", bad)
+        refuses("no part 'cross-attention'", model_map, trace, here="cross-attention")
         for tour in (kind, "all", *TOURS):
             follow_tour(model_map(trace, tour=tour))
         svg = base64.b64decode(STILL.search(view.static_html())[2]).decode()
@@ -787,8 +780,7 @@ def test_a_patch_left_out_is_read_by_no_token():
     assert view.trace.right == whole.right
     assert view._inside["entire"]["guesses"][-1][1] == round(whole.guesses[-1][0].probability, 5)
     for wrong in (0, 50):
-        with pytest.raises(ValueError, match="no patch"):
-            view.left_out = [wrong]
+        refuses("no patch", view.set_trait, "left_out", [wrong])
     view.sentence = "1"
     assert view.left_out == []
     assert "entire" not in view._inside
@@ -815,8 +807,7 @@ def test_a_recurrent_trace_holds_what_the_model_computes():
     assert same == [8, 1, 1, 1, 8, 1, alone.count("."), 8]  # “the” comes from anywhere
     assert found.alone[6] == alone
     assert found.candidates[2][0].logit == pytest.approx(logits[2].max().item(), abs=1e-4)
-    with pytest.raises(ValueError, match="attention='none'"):
-        load_toy("gru").trace("le chat dort .")
+    refuses("attention='none'", load_toy("gru").trace, "le chat dort .")
 
 
 def test_the_map_of_the_recurrent_pair():
@@ -828,10 +819,8 @@ def test_the_map_of_the_recurrent_pair():
     assert "with “black”: in step 2, “noir” gets 91%. In the translation they change" in compared
     assert "all its weight to “chien”" in guess
     assert model_map(trace, tour="")._tour == []
-    with pytest.raises(ValueError, match="there is no place"):
-        view.place = "encoder/0"
-    with pytest.raises(ValueError, match="no part 'head'"):
-        view.here = "head"
+    refuses("there is no place", view.set_trait, "place", "encoder/0")
+    refuses("no part 'head'", view.set_trait, "here", "head")
     described, data = pack_recurrent(trace)
     assert described["recurrent"]
     step = described["scores"]["scale"]
@@ -850,8 +839,7 @@ def test_the_recurrent_pair_looks_where_it_is_told_and_reads_another_sentence():
     assert [view._trace[name][2] for name in ("own", "written")] == ["cat", "dog"]
     torch.testing.assert_close(view.trace.weights[:2], trace.weights[:2])  # earlier steps stay
     assert "At step 3" not in view._tour[1]["text"]  # never a weight that was set
-    with pytest.raises(ValueError, match="can't be chosen at position 2"):
-        view.chosen = [[2, 8]]
+    refuses("can't be chosen at position 2", view.set_trait, "chosen", [[2, 8]])
     view.sentence = "le zèbre dort ."
     assert "never saw “zèbre”" in view._refused
     for tried in re.findall("“(.*?)”", view._refused)[1:]:  # what is offered instead is read

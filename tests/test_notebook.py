@@ -10,6 +10,7 @@ import numpy
 import pytest
 import torch
 from IPython.core.interactiveshell import InteractiveShell
+from samples import refuses
 
 from helpers import notebook
 from helpers.machine import installation
@@ -31,8 +32,7 @@ def draw():
 
 def test_a_claim_raises_in_the_checks_and_only_speaks_to_learners(monkeypatch):
     notebook.claim(1 < 2)
-    with pytest.raises(AssertionError, match="contradicts"):
-        notebook.claim(2 < 1)
+    refuses("contradicts", notebook.claim, 2 < 1, error=AssertionError)
     monkeypatch.delenv("COURSE_STRICT")
     told = []
     monkeypatch.setattr(notebook, "tell", told.append)
@@ -98,8 +98,7 @@ def test_set_up_names_what_is_missing_and_the_way_out(monkeypatch):
     monkeypatch.setattr(
         installation, "pinned_versions", lambda: {"torch": "2.13.0", "no-such": "1.0"}
     )
-    with pytest.raises(ImportError, match=r"no-such.*kernel"):
-        notebook.set_up()
+    refuses(r"no-such.*kernel", notebook.set_up, error=ImportError)
 
 
 def test_set_up_in_colab_installs_what_is_missing_and_says_so(monkeypatch, capsys):
@@ -152,8 +151,7 @@ def test_a_dark_page_turns_drawings_over_and_leaves_photos_alone():
 @pytest.mark.parametrize("alt", ["", "  ", None])
 def test_figure_demands_alt_text(alt):
     fig = plt.figure()
-    with pytest.raises(ValueError, match="needs alt text"):
-        notebook.figure(fig, alt=alt)
+    refuses("needs alt text", notebook.figure, fig, alt=alt)
     plt.close(fig)
 
 
@@ -167,8 +165,7 @@ def test_picture_reads_its_alt_text_from_the_svg(images):
 
 def test_picture_lists_what_there_is(images):
     (images / "box.svg").write_text(SVG.format(""))
-    with pytest.raises(FileNotFoundError, match=r"'bax'.*There are: box\."):
-        notebook.picture("bax")
+    refuses(r"'bax'.*There are: box\.", notebook.picture, "bax", error=FileNotFoundError)
 
 
 def test_what_a_cell_tells_is_markdown_without_the_indentation_it_has_in_the_code(monkeypatch):

@@ -7,6 +7,7 @@ import pytest
 import torch
 from drawn import drawn
 from hypothesis import strategies as some
+from samples import refuses
 
 from helpers.models import patterns
 from helpers.transformer.attention import scaled_dot_product_attention
@@ -43,10 +44,11 @@ def test_global_positions_see_all_and_are_seen_by_all(length, window, n_global, 
     assert torch.equal(patterns.global_mask(length, window, n_global, causal), expected)
 
 
-@pytest.mark.parametrize("mask", [patterns.window_mask, patterns.strided_mask])
-def test_a_query_sees_at_least_itself(mask):
-    with pytest.raises(ValueError, match="must be 1 or more; got 0"):
-        mask(4, 0)
+def test_a_query_sees_at_least_itself_and_blocks_fill_the_text():
+    for mask in (patterns.window_mask, patterns.strided_mask):
+        refuses("must be 1 or more; got 0", mask, 4, 0)
+    qkv = torch.randn(3, 10, 4)
+    refuses("10 positions can't be cut into blocks of 4", patterns.window_attention, *qkv, 4)
 
 
 def paths(mask, n_layers, query, key):
@@ -91,8 +93,3 @@ def test_window_attention_is_attention_under_the_mask(blocks, window, seed):
     x = torch.randn(3, 2, 2, blocks * window, 4, dtype=torch.float64, generator=generator)
     expected, _ = scaled_dot_product_attention(*x, patterns.window_mask(blocks * window, window))
     torch.testing.assert_close(patterns.window_attention(*x, window), expected)
-
-
-def test_window_attention_refuses_what_it_cannot_cut():
-    with pytest.raises(ValueError, match="10 positions can't be cut into blocks of 4"):
-        patterns.window_attention(*torch.randn(3, 10, 4), 4)

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from samples import refuses
 from torch import nn
 
 from helpers.data.clothes import Pictures
@@ -77,9 +78,7 @@ def test_a_time_budget_ends_training_at_once_and_batch_norm_survives_a_rest_of_o
 
 
 def test_bad_wishes_and_bad_losses_are_named():
-    with pytest.raises(ValueError, match="give epochs or seconds"):
-        train_pictures(linear(), plain())
-    model = linear()
+    model, pictures, once = linear(), plain(), {"epochs": 1, "batch_size": 16, "progress": False}
+    refuses("give epochs or seconds", train_pictures, model, pictures)
     model[1].weight.data.fill_(float("nan"))
-    with pytest.raises(FloatingPointError, match="at step 1 "):
-        train_pictures(model, plain(), epochs=1, batch_size=16, progress=False)
+    refuses("at step 1 ", train_pictures, model, pictures, **once, error=FloatingPointError)

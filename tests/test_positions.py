@@ -5,6 +5,7 @@ import math
 
 import pytest
 import torch
+from samples import refuses
 
 from helpers.transformer.positions import LearnedPositions, rotate_positions, sinusoidal_positions
 
@@ -41,15 +42,11 @@ def test_learned_positions_continue_and_end():
     learned = LearnedPositions(5, 4)
     assert learned.table.abs().max() < 0.1
     torch.testing.assert_close(learned(2, start=3), learned.table[3:5])
-    with pytest.raises(ValueError, match="holds 5 positions; position 5"):
-        learned(6)
-    with pytest.raises(ValueError, match="position 6 was asked for"):
-        learned(3, start=4)
+    refuses("holds 5 positions; position 5", learned, 6)
+    refuses("position 6 was asked for", learned, 3, start=4)
     assert len(learned(5)) == 5
 
 
 def test_errors():
-    with pytest.raises(ValueError, match="d_model=5"):
-        sinusoidal_positions(3, 5)
-    with pytest.raises(ValueError, match="even width; got 3"):
-        rotate_positions(torch.zeros(1, 3))
+    refuses("d_model=5", sinusoidal_positions, 3, 5)
+    refuses("even width; got 3", rotate_positions, torch.zeros(1, 3))

@@ -6,7 +6,7 @@ import importlib
 import sys
 
 import pytest
-from samples import python
+from samples import python, refuses
 
 from helpers import exercises
 from helpers.exercises import content, numerals, panels
@@ -108,10 +108,8 @@ def test_skipped_nothing_stops_and_everything_is_explained(capsys):
 
 @pytest.mark.parametrize("measured", ["sinks", None, 3])
 def test_a_measurement_that_is_no_option_or_no_number_is_refused(measured):
-    with pytest.raises(ValueError, match="one of stays, falls, rises"):
-        exercises.reveal("shiny", measured)
-    with pytest.raises(ValueError, match="has to be a number"):
-        exercises.reveal("rest", "a lot")
+    refuses("one of stays, falls, rises", exercises.reveal, "shiny", measured)
+    refuses("has to be a number", exercises.reveal, "rest", "a lot")
 
 
 @pytest.mark.parametrize(
@@ -205,14 +203,10 @@ def test_what_cannot_be_saved_is_said_on_the_card(monkeypatch, tmp_path):
 
 
 def test_an_unknown_prediction_is_told_with_the_nearest():
-    with pytest.raises(ValueError, match="Did you mean shiny"):
-        exercises.predict("shinny")
-    with pytest.raises(ValueError, match="It is a question"):
-        exercises.predict("how_many_scores")
-    with pytest.raises(ValueError, match="It is a prediction"):
-        exercises.quiz("shiny")
-    with pytest.raises(ValueError, match="It is an exercise"):
-        exercises.predict("causal_mask")
+    refuses("Did you mean shiny", exercises.predict, "shinny")
+    refuses("It is a question", exercises.predict, "how_many_scores")
+    refuses("It is a prediction", exercises.quiz, "shiny")
+    refuses("It is an exercise", exercises.predict, "causal_mask")
 
 
 def test_markup_in_a_prompt_is_code_and_emphasis_and_nothing_else():
@@ -304,8 +298,7 @@ def test_the_line_to_lesson_20_asks_nothing_of_the_branches():
 
 
 def test_nothing_comes_before_lesson_01():
-    with pytest.raises(ValueError, match="before lesson 01"):
-        exercises.warm_up(1)
+    refuses("before lesson 01", exercises.warm_up, 1)
 
 
 def test_what_was_missed_or_guessed_comes_first():

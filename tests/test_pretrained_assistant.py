@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from samples import refuses
 
 from helpers.data.instructions import instructions
 from helpers.data.sums import final_number, large_sums, sums
@@ -74,12 +75,9 @@ def test_a_conversation_goes_on_and_marks_in_a_text_are_letters(instructed):
 
 
 def test_what_cannot_be_answered_is_refused(instructed):
-    with pytest.raises(ValueError, match="the user's message is empty"):
-        instructed.reply("")
-    with pytest.raises(ValueError, match="don't fit into the model's 512"):
-        instructed.reply("fox " * 500)
-    with pytest.raises(ValueError, match="temperature must be positive; got -1"):
-        instructed.reply("Say fox.", temperature=-1)
+    refuses("the user's message is empty", instructed.reply, "")
+    refuses("don't fit into the model's 512", instructed.reply, "fox " * 500)
+    refuses("temperature must be positive; got -1", instructed.reply, "Say fox.", temperature=-1)
 
 
 @pytest.mark.parametrize("name", ADAPTERS)
@@ -106,10 +104,8 @@ def test_another_base_another_name_and_a_missing_file_are_refused(tmp_path, monk
     with torch.no_grad():
         other.model.norm.weight[0] += 1
     monkeypatch.setattr("helpers.pretrained.assistant.load_storyteller", lambda: other)
-    with pytest.raises(ValueError, match="trained on other base weights"):
-        load_assistant("instructed")
-    with pytest.raises(ValueError, match="the adapters are instructed, .*; got 'chatty'"):
-        load_assistant("chatty")
+    refuses("trained on other base weights", load_assistant, "instructed")
+    refuses("the adapters are instructed, .*; got 'chatty'", load_assistant, "chatty")
     with pytest.raises(FileNotFoundError, match="recipes.assistant"):
         load_assistant(tmp_path / "assistant_instructed.safetensors")
 

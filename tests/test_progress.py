@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from samples import once_a_week, raising
+from samples import once_a_week, raising, refuses
 
 from helpers import exercises
 from helpers.exercises.model import catalogue
@@ -148,8 +148,7 @@ def test_export_and_import_carry_everything(tmp_path, monkeypatch):
     exercises.import_progress(json.dumps({"exercises": {"attend": DONE}, "questions": {}}))
     assert progress.load()["exercises"]["attend"]["state"] == "done"
     for nonsense in ("nonsense", "[]", '{"exercises": {"a": 3}, "questions": {}}'):
-        with pytest.raises(ValueError, match="export_progress"):
-            exercises.import_progress(nonsense)
+        refuses("export_progress", exercises.import_progress, nonsense)
 
 
 # Many at once.

@@ -1,6 +1,7 @@
 """The real data of the BERT lessons: splits that don't overlap, answers where they should be."""
 
 import pytest
+from samples import refuses
 
 from helpers.data import questions, reviews
 from helpers.training.metrics import answer_exact_match, answer_f1, normalise_answer
@@ -23,10 +24,8 @@ def test_film_reviews_split_without_overlap_and_nearly_balanced():
 
 
 def test_an_unknown_split_is_refused():
-    with pytest.raises(ValueError, match="train, validation, test; got 'val'"):
-        reviews.film_reviews("val")
-    with pytest.raises(ValueError, match="'train' or 'validation'; got 'test'"):
-        questions.squad("test")
+    refuses("train, validation, test; got 'val'", reviews.film_reviews, "val")
+    refuses("'train' or 'validation'; got 'test'", questions.squad, "test")
 
 
 @pytest.mark.slow

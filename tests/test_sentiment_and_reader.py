@@ -6,6 +6,7 @@ import re
 import pytest
 import torch
 from explorer_promises import check_that_every_change_shows, check_the_still_picture
+from samples import refuses
 
 from helpers.data.questions import xquad
 from helpers.data.reviews import film_reviews, product_reviews
@@ -120,16 +121,11 @@ def test_attention_covers_question_and_text(reader):
 
 
 def test_what_cannot_be_read_is_refused(reader, sentiment):
-    with pytest.raises(ValueError, match="expected a question that is not empty; got ' '"):
-        reader.answer(" ", TEXT)
-    with pytest.raises(ValueError, match="expected a text that is not empty"):
-        reader.answer("Who?", "")
-    with pytest.raises(ValueError, match="got 2 questions and 1 texts"):
-        reader.answer(["Who?", "When?"], [TEXT])
-    with pytest.raises(ValueError, match="too little room for the text"):
-        reader.answer("why " * 300, TEXT)
-    with pytest.raises(ValueError, match="expected a list of texts; got one text"):
-        sentiment.classify("good")
+    refuses("expected a question that is not empty; got ' '", reader.answer, " ", TEXT)
+    refuses("expected a text that is not empty", reader.answer, "Who?", "")
+    refuses("got 2 questions and 1 texts", reader.answer, ["Who?", "When?"], [TEXT])
+    refuses("too little room for the text", reader.answer, "why " * 300, TEXT)
+    refuses("expected a list of texts; got one text", sentiment.classify, "good")
 
 
 @pytest.mark.weekly

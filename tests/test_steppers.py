@@ -5,6 +5,7 @@ import re
 import pytest
 import torch
 from explorer_promises import check_that_every_change_shows, check_the_still_picture
+from samples import refuses
 
 from helpers.data.corpus import toy_corpus
 from helpers.data.toy_reference import follows_grammar, reference
@@ -262,9 +263,6 @@ def test_a_sentence_typed_is_translated_and_a_wrong_one_refused(make):
 
 
 def test_bad_arguments_are_named():
-    with pytest.raises(ValueError, match='attention="none"'):
-        RNNStepper(model_of("additive"), SOURCE, TARGET, SENTENCE)
-    with pytest.raises(ValueError, match='attention="additive"'):
-        BahdanauStepper(model_of("none"), SOURCE, TARGET, SENTENCE)
-    with pytest.raises(ValueError, match="zut"):
-        RNNStepper(model_of("none"), SOURCE, TARGET, "zut .")
+    refuses('attention="none"', RNNStepper, model_of("additive"), SOURCE, TARGET, SENTENCE)
+    refuses('attention="additive"', BahdanauStepper, model_of("none"), SOURCE, TARGET, SENTENCE)
+    refuses("zut", RNNStepper, model_of("none"), SOURCE, TARGET, "zut .")

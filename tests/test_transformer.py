@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from samples import refuses
 from torch import nn
 from twins import assert_gradients_equal, copy_weights, layer_pairs, stack_pairs
 
@@ -65,8 +66,7 @@ def test_whole_transformer_equals_pytorch(norm_first, norm_eps):
 
 def test_dropout_refuses_what_is_no_share():
     for p in (-0.1, 1.0, 1.5):
-        with pytest.raises(ValueError, match=f"not including 1; got {p}"):
-            Dropout(p)
+        refuses(f"not including 1; got {p}", Dropout, p)
     assert repr(Dropout(0.25)) == "Dropout(p=0.25)"
 
 
@@ -190,25 +190,17 @@ def test_base_model_has_the_parameters_of_the_paper():
 
 def test_errors():
     model = small()
-    with pytest.raises(ValueError, match=r"0 … 11; got 5 … 12"):
-        model(torch.tensor([[5, 12]]), TGT[:1])
-    with pytest.raises(ValueError, match="max_len=16"):
-        model(torch.ones(1, 17, dtype=torch.long), TGT[:1])
-    with pytest.raises(ValueError, match="no tokens"):
-        model(torch.ones(0, 4, dtype=torch.long), TGT[:0])
-    with pytest.raises(ValueError, match="one shared vocabulary"):
-        small(share_vocabulary=True)
-    with pytest.raises(ValueError, match="activation"):
-        small(activation="tanh")
+    refuses(r"0 … 11; got 5 … 12", model, torch.tensor([[5, 12]]), TGT[:1])
+    refuses("max_len=16", model, torch.ones(1, 17, dtype=torch.long), TGT[:1])
+    refuses("no tokens", model, torch.ones(0, 4, dtype=torch.long), TGT[:0])
+    refuses("one shared vocabulary", small, share_vocabulary=True)
+    refuses("activation", small, activation="tanh")
     gelu = small(activation="gelu")
     for layer in (*gelu.encoder_layers, *gelu.decoder_layers):
         assert layer.feed_forward.activation is ACTIVATIONS["gelu"]
-    with pytest.raises(ValueError, match="dropout is a share"):
-        small(dropout=1.0)
-    with pytest.raises(TypeError, match="norm_first"):
-        TransformerConfig(src_vocab_size=4, tgt_vocab_size=4)
-    with pytest.raises(ValueError, match="n_heads must divide"):
-        small(n_heads=3)
+    refuses("dropout is a share", small, dropout=1.0)
+    refuses("norm_first", TransformerConfig, src_vocab_size=4, tgt_vocab_size=4, error=TypeError)
+    refuses("n_heads must divide", small, n_heads=3)
 
 
 def renamed(ids, pad):

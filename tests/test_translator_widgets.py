@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 import traitlets
 from explorer_promises import check_that_every_change_shows, check_the_still_picture, clicks, send
+from samples import refuses
 
 from helpers.data.captions import CAPTIONS
 from helpers.pretrained.translator import load_translator
@@ -60,8 +61,7 @@ def test_a_sentence_that_cannot_be_used_is_refused_in_words(kind, typed, said, m
     widget.sentence = typed
     assert widget.sentence == before
     assert said in widget.controls["sentence"].error
-    with pytest.raises(ValueError, match=said):
-        make(kind, sentence=typed)
+    refuses(said, make, kind, sentence=typed)
     widget.reset()
     assert not widget.controls["sentence"].error
 
@@ -181,8 +181,7 @@ def test_it_says_where_the_head_silenced_last_looks(make, translator):
 def test_a_head_that_is_not_there_is_refused(make):
     with pytest.raises(traitlets.TraitError, match="no head 'cross 4.1'"):
         make(HeadSwitches, silent=("cross 4.1",))
-    with pytest.raises(ValueError, match="two to six"):
-        HeadSwitches(load_translator(), CAPTIONS[:1])
+    refuses("two to six", HeadSwitches, load_translator(), CAPTIONS[:1])
 
 
 # Shapes -----------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 import torch
+from samples import refuses
 
 from helpers.models.vit import VisionTransformer, VitConfig, attention_rollout, patchify, unpatchify
 
@@ -113,9 +114,6 @@ def test_rollout_takes_a_batch():
 
 
 def test_errors_are_clear():
-    with pytest.raises(ValueError, match="patch_size must divide image_size"):
-        VitConfig(image_size=28, patch_size=5)
-    with pytest.raises(ValueError, match="don't fill a picture of 12 × 12"):
-        patchify(pictures(), 5)
-    with pytest.raises(ValueError, match=r"expected pictures of shape \(B, 2, 12, 12\); got"):
-        small()(torch.zeros(1, 1, 12, 12))
+    refuses("patch_size must divide image_size", VitConfig, image_size=28, patch_size=5)
+    refuses("don't fill a picture of 12 × 12", patchify, pictures(), 5)
+    refuses(r"expected pictures of shape \(B, 2, 12, 12\); got", small(), torch.zeros(1, 1, 12, 12))

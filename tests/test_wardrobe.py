@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from samples import refuses
 
 from helpers.data.clothes import CLASSES, clothes
 from helpers.pretrained import wardrobe as module
@@ -37,25 +38,16 @@ def test_attention_and_trace_tell_the_same(wardrobe):
     assert torch.equal(trace.image, image[0])
 
 
-@pytest.mark.parametrize(
-    "images",
-    [
-        torch.zeros(2, 28, 28),
-        torch.zeros(28, 28, dtype=torch.uint8),
-        torch.zeros(2, 32, 32, dtype=torch.uint8),
-        torch.zeros(0, 28, 28, dtype=torch.uint8),
-    ],
-)
-def test_other_pictures_are_refused(wardrobe, images):
-    with pytest.raises(ValueError, match="pictures"):
-        wardrobe.classify(images)
+def test_other_pictures_are_refused(wardrobe):
+    refuses("pictures", wardrobe.classify, torch.zeros(2, 28, 28))
+    for shape in ((28, 28), (2, 32, 32), (0, 28, 28)):
+        refuses("pictures", wardrobe.classify, torch.zeros(shape, dtype=torch.uint8))
 
 
 def test_a_missing_file_is_named_and_a_saved_one_loads(monkeypatch, tmp_path, wardrobe):
     path = tmp_path / "wardrobe.safetensors"
     monkeypatch.setattr(module, "PATH", path)
-    with pytest.raises(FileNotFoundError, match="recipes.wardrobe"):
-        load_wardrobe()
+    refuses("recipes.wardrobe", load_wardrobe, error=FileNotFoundError)
     wardrobe.save(path)
     assert repr(load_wardrobe()) == repr(wardrobe)
 

@@ -1,6 +1,7 @@
 """Questions written as text say what their author meant, or which line isn't clear."""
 
 import pytest
+from samples import refuses
 
 from helpers.exercises import written
 from helpers.exercises.content import Option, Prediction, Question
@@ -75,10 +76,5 @@ def test_a_prediction_is_read_with_its_fields():
     ],
 )
 def test_a_line_that_is_not_clear_is_named(text, said):
-    with pytest.raises(ValueError, match=said):
-        written.questions(text)
-
-
-def test_a_prediction_has_no_kind():
-    with pytest.raises(ValueError, match="p: a prediction has no kind; got 'single'"):
-        written.predictions("[p: single]\nWhich?")
+    refuses(said, written.questions, text)
+    refuses("p: a prediction has no kind; got 'single'", written.predictions, "[p: single]\nWhich?")
