@@ -7,6 +7,7 @@ import sys
 
 import pytest
 from samples import python, refuses
+from test_questions import fill, right_of, wrong_of
 
 from helpers import exercises
 from helpers.exercises import content, numerals, panels
@@ -250,14 +251,7 @@ def test_a_prediction_of_the_course_is_whole(prediction):
 def answer(quiz, right, sure=None):
     """Answer a question of a warm-up, rightly or wrongly."""
     quiz.sure.value = sure
-    kind, question = quiz.question.kind, quiz.question
-    if kind == "single":
-        quiz.choice.index = [option.right for option in quiz.options].index(right)
-    elif kind == "multiple":
-        for box, option in zip(quiz.boxes, quiz.options, strict=True):
-            box.value = option.right == right
-    else:
-        quiz.field.value = str(question.answer) if right else "7777"
+    fill(quiz, right_of(quiz) if right else next(wrong_of(quiz))[0])
     quiz.button.click()
 
 

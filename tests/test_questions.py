@@ -24,55 +24,42 @@ every_question = pytest.mark.parametrize("name", sorted(QUESTIONS))
 self_marking = pytest.mark.parametrize("name", sorted(SELF_MARKING))
 
 
-def answer_rightly(quiz):
-    question, kind = quiz.question, quiz.question.kind
-    if kind == "single":
-        quiz.choice.index = [option.right for option in quiz.options].index(True)
-    elif kind == "multiple":
-        for box, option in zip(quiz.boxes, quiz.options, strict=True):
-            box.value = option.right
-    elif kind in ("number", "shape"):
-        quiz.field.value = str(question.answer)
-    elif kind == "order":
-        for place, step in zip(quiz.places, question.answer, strict=True):
-            place.value = step
-    elif kind == "match":
-        for left, right in question.answer.items():
-            quiz.menus[left].value = right
+def fill(quiz, given):
+    """Set the controls of a question: to an index, a text, or to one value each."""
+    if quiz.question.kind == "single":
+        quiz.choice.index = given
+    elif quiz.question.kind in ("number", "shape"):
+        quiz.field.value = str(given)
+    else:
+        for control, value in zip(quiz.children[1:], given, strict=False):  # below the prompt
+            control.value = value
 
 
-def wrong_answers(name):
-    """Yield the question answered wrongly in each way, with what should be said to it."""
-    question = QUESTIONS[name]
+def right_of(quiz):
+    """Give what `fill` takes, for the right answer."""
+    question = quiz.question
+    if question.kind in ("single", "multiple"):
+        rights = [option.right for option in quiz.options]
+        return rights if question.kind == "multiple" else rights.index(True)
+    return list(question.answer.values()) if question.kind == "match" else question.answer
+
+
+def wrong_of(quiz):
+    """Yield each wrong answer, as `fill` takes it, with what should be said to it."""
+    question, right = quiz.question, right_of(quiz)
     if question.kind == "single":
-        for index, option in enumerate(exercises.quiz(name).options):
-            if not option.right:
-                quiz = exercises.quiz(name)
-                quiz.choice.index = index
-                yield quiz, option.why
+        yield from ((i, o.why) for i, o in enumerate(quiz.options) if not o.right)
     elif question.kind == "multiple":
-        for index, option in enumerate(exercises.quiz(name).options):
-            quiz = exercises.quiz(name)
-            answer_rightly(quiz)
-            quiz.boxes[index].value = not quiz.boxes[index].value
-            if any(box.value for box in quiz.boxes):
-                yield quiz, option.why
+        for i, option in enumerate(quiz.options):
+            ticked = [box != (i == j) for j, box in enumerate(right)]
+            if any(ticked):
+                yield ticked, option.why
     elif question.kind in ("number", "shape"):
-        for option in question.options:
-            quiz = exercises.quiz(name)
-            quiz.field.value = option.text
-            yield quiz, option.why
+        yield from ((option.text, option.why) for option in question.options)
     elif question.kind == "order":
-        quiz = exercises.quiz(name)
-        for place, step in zip(quiz.places, reversed(question.answer), strict=True):
-            place.value = step
-        yield quiz, question.why
-    elif question.kind == "match":
-        quiz = exercises.quiz(name)
-        rights = list(question.answer.values())
-        for menu, right in zip(quiz.menus.values(), rights[1:] + rights[:1], strict=True):
-            menu.value = right
-        yield quiz, question.why
+        yield right[::-1], question.why
+    else:
+        yield right[1:] + right[:1], question.why
 
 
 # Pages beside the lessons: 00 opens the course, 90 to 94 are for looking things up, 95 and 96 ask
@@ -122,7 +109,7 @@ def test_every_option_is_explained(name):
 @self_marking
 def test_a_right_answer_is_marked_right_and_kept(name):
     quiz = exercises.quiz(name)
-    answer_rightly(quiz)
+    fill(quiz, right_of(quiz))
     quiz.button.click()
     assert "✓" in quiz.said.value
     assert progress.load()["questions"] == {name: {"state": "done", "tries": 1}}
@@ -133,7 +120,7 @@ def test_several_questions_stand_below_each_other_and_are_kept_one_by_one():
     assert repr(several) == "Quizzes('review_root', 'review_cheaper')"
     first, second = several.children
     assert several.static_html() == first.static_html() + second.static_html()
-    answer_rightly(second)
+    fill(second, right_of(second))
     second.button.click()
     assert set(progress.load()["questions"]) == {"review_cheaper"}
 
@@ -141,9 +128,11 @@ def test_several_questions_stand_below_each_other_and_are_kept_one_by_one():
 @pytest.mark.slow
 @self_marking
 def test_every_wrong_answer_is_explained(name):
-    answers = list(wrong_answers(name))
+    quiz = exercises.quiz(name)
+    answers = list(wrong_of(quiz))
     assert answers
-    for quiz, why in answers:
+    for given, why in answers:
+        fill(quiz, given)
         quiz.button.click()
         assert "✗" in quiz.said.value
         assert panels.rich(why) in quiz.said.value
@@ -192,7 +181,7 @@ def test_nothing_but_its_content_tells_the_right_option(form):
 def test_an_order_or_a_match_does_not_come_ready():
     for name, question in QUESTIONS.items():
         if question.kind == "order":
-            assert exercises.quiz(name).steps != question.answer, name
+            assert exercises.quiz(name).offered != question.answer, name
             assert {place.value for place in exercises.quiz(name).places} == {NO_CHOICE}
 
 

@@ -25,7 +25,7 @@ def question(name: str) -> str:
                        o.right, alone) for o in made.options]  # fmt: skip
     else:
         folds = [_fold("Compare", _answer(asked), True)]
-    given = ", ".join(made.steps) if asked.kind == "order" else ""
+    given = ", ".join(made.offered) if asked.kind == "order" else ""
     given = f"<p>To put in order: {html.escape(given)}.</p>" if given else ""
     return f'<div class="course-quiz">{made.prompt_html()}{given}{"".join(folds)}</div>'
 

@@ -66,6 +66,7 @@ class Quiz(StaticFallback, widgets.VBox):
 
     instruction = ""
     button_text = "Check"
+    offered = ()  # what can be chosen, for the static view
 
     def __init__(self, question):
         self.question = question
@@ -91,13 +92,9 @@ class Quiz(StaticFallback, widgets.VBox):
             f"<strong>Question.</strong> {panels.rich(self.question.prompt)}{note}</div>"
         )
 
-    def choices(self):
-        """List what can be chosen, for the static view."""
-        return []
-
     def static_html(self):
         """Return question and choices; no answer is in it."""
-        items = "".join(f"<li>{html.escape(str(choice))}</li>" for choice in self.choices())
+        items = "".join(f"<li>{html.escape(str(choice))}</li>" for choice in self.offered)
         return f"{self.prompt_html()}<ul>{items}</ul>" if items else self.prompt_html()
 
     def controls(self):
@@ -149,13 +146,9 @@ class Single(Quiz):
 
     def controls(self):
         self.options = self.random.sample(self.question.options, len(self.question.options))
-        self.choice = widgets.RadioButtons(
-            options=[option.text for option in self.options], index=None, layout=_wide()
-        )
+        self.offered = [option.text for option in self.options]
+        self.choice = widgets.RadioButtons(options=self.offered, index=None, layout=_wide())
         return [self.choice]
-
-    def choices(self):
-        return [option.text for option in self.options]
 
     def verdict(self):
         """Explain the chosen option."""
@@ -165,16 +158,17 @@ class Single(Quiz):
         return option.right, [option.why]
 
 
-class Multiple(Single):
+class Multiple(Quiz):
     """Any number of options may be right."""
 
     instruction = "Several can be right."
 
     def controls(self):
         self.options = self.random.sample(self.question.options, len(self.question.options))
+        self.offered = [option.text for option in self.options]
         self.boxes = [
-            widgets.Checkbox(description=option.text, indent=False, layout=_wide())
-            for option in self.options
+            widgets.Checkbox(description=text, indent=False, layout=_wide())
+            for text in self.offered
         ]
         return self.boxes
 
@@ -276,16 +270,14 @@ class Order(Quiz):
     instruction = "Choose the step for each place."
 
     def controls(self):
-        self.steps = self.random.sample(self.question.answer, len(self.question.answer))
-        offered = [NO_CHOICE, *self.steps]
+        steps = self.question.answer
+        self.offered = self.random.sample(steps, len(steps))
+        options = [NO_CHOICE, *self.offered]
         self.places = [
-            widgets.Dropdown(description=f"{i + 1}.", options=offered, layout=_wide())
-            for i in range(len(self.steps))
+            widgets.Dropdown(description=f"{i + 1}.", options=options, layout=_wide())
+            for i in range(len(steps))
         ]
         return self.places
-
-    def choices(self):
-        return self.steps
 
     def verdict(self):
         """Name the first place that is wrong."""
@@ -305,18 +297,15 @@ class Match(Quiz):
     instruction = "Choose the partner of each."
 
     def controls(self):
-        answer = self.question.answer
-        rights = list(dict.fromkeys(answer.values()))
-        offered = [NO_CHOICE, *self.random.sample(rights, len(rights))]
+        self.offered = list(self.question.answer)
+        rights = list(dict.fromkeys(self.question.answer.values()))
+        options = [NO_CHOICE, *self.random.sample(rights, len(rights))]
         style = {"description_width": "260px"}
         self.menus = {
-            left: widgets.Dropdown(description=left, options=offered, layout=_wide(), style=style)
-            for left in answer
+            left: widgets.Dropdown(description=left, options=options, layout=_wide(), style=style)
+            for left in self.offered
         }
         return list(self.menus.values())
-
-    def choices(self):
-        return list(self.question.answer)
 
     def verdict(self):
         """Name the pairs that are wrong."""
