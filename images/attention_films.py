@@ -25,36 +25,35 @@ OWN = ("value", "result", "second")  # each value has a colour
 
 
 def self_attention_filling():
-    """A film: a map of attention over “the cat sleeps”. Each word has a query, a row at the left, a
-    key, a column above, and a value at the right. The query of “the” goes to each key, and their
-    entries stand in pairs. Their products fall down, and the sum goes into the map as a score: 1,
-    4, 3. Divided by √3 they are 0.58, 2.31, 1.73; e to their power, divided by the sum, gives the
-    weights 0.102, 0.575, 0.323 (without √3: 0.035, 0.705, 0.259). Each weight is multiplied by its
-    value. The sum is the context of “the”: 1.10, 4.42, 0.85. Then all queries walk at once, and
-    each row mixes the same values, in its own shares. Frames show Q, K transposed, V, the softmax.
+    """A film: a map of attention over “the cat sleeps”. Each word has a query (a row, at the left),
+    a key (a column, above) and a value (at the right). The query of “the” meets one key after the
+    other. Their entries are multiplied in pairs, and the sum goes into the map as a score: 1, 4, 3.
+    Divided by √3 they are 0.58, 2.31, 1.73; e to their power, divided by the sum, gives the weights
+    0.102, 0.575, 0.323 (without √3: 0.035, 0.705, 0.259). Each weight multiplies its value, and the
+    sum is the context of “the”: 1.10, 4.42, 0.85. Then all queries set out at once, and each row
+    mixes the same values in its own shares. Frames mark Q, K transposed, V and the softmax.
     """
     query, key, value = X @ W_Q, X @ W_K, X @ W_V
     scores = query @ key.T
     weights = (scores / 3**0.5).softmax(-1)
     best = WORDS[weights[0].argmax()]
     told = [
-        "How can each word look at all words, itself included? It has a query, a key and a value.",
-        "The query of “the”, a row, meets the first key, a column. Their entries are multiplied in "
-        "pairs. The sum is the score.",
+        "How can every word look at every word, even itself? Each has a query, a key and a value.",
+        "The query of “the”, a row, meets the first key, a column. Multiply their entries in "
+        "pairs and add up the products: that's the score.",
         f"With the key of “{WORDS[1]}”, the pairs sum to {scores[0][1]:.0f}: a better match.",
         f"With the last key, the sum is {scores[0][2]:.0f}, and the row of “the” is full.",
-        "This score sums 3 products. Such sums spread √3 times as wide as one, so divide by √3.",
+        "A sum of 3 products spreads √3 times as wide as one product, so divide each score by √3.",
         "Then raise e to the power of each result.",
-        "Divided by their sum, these are weights that sum to 1: a softmax.",
+        "Divided by their sum, they become weights that sum to 1. That's a softmax.",
         f"Without √3, “{best}” would get even more.",
         "A weight says how much of a value is taken, so each value is multiplied by its weight.",
-        f"Added up, these are the context of “the”, mostly the value of “{best}”.",
-        "Once more, for all rows at once: Q Kᵀ gives the scores. Which weights will “sleeps” get "
-        "for 3, 3, 3?",
-        "Each row has its own softmax, so equal scores get equal weights. But for rounding, every "
-        "row sums to 1.",
+        f"Their sum is the context of “the”. Most of it is the value of “{best}”.",
+        "Now all rows at once: Q Kᵀ has every score. Which weights will “sleeps” get for 3, 3, 3?",
+        "Each row has its own softmax, so its equal scores get equal weights. Apart from rounding, "
+        "every row sums to 1.",
         "Every row mixes the same values, in its own proportions.",
-        "With one formula, every word looks at every word, in one step.",
+        "That's one formula, with which every word looks at every word in one step.",
     ]
     made = query.tolist(), key.tolist(), scores.tolist(), weights.tolist(), value.tolist()
     return film([_filling(*made, *moment) for moment in enumerate(told)], 450)
@@ -249,11 +248,11 @@ def training_and_inference_decoder():
     writes. The target, shifted one place to the right, goes in after bos. Lines lead to each of
     five positions from the inputs up to its own; that from climbs to the third is crossed out. Dots
     run up all lines at once: one pass, which predicts A, dog, is, up and eos. The third loss is by
-    far the largest. The mean loss goes back into decoder and encoder. In writing, bos goes in
-    alone, dots run up to the first position, and out comes A, which falls down and is the second
-    input of the next pass. The third pass gives is. So the fourth position gets is, where training
-    had climbs, and gives climbing, not up. The fifth gives eos. In the end, training's dots run
-    once more, all at once, above five lines, one for each pass of writing.
+    far the largest. The mean loss goes back into decoder and encoder. Then the model writes: bos
+    goes in alone, dots run up to the first position, and A comes out. It falls down and becomes the
+    second input of the next pass. The third pass gives is. So the fourth position reads is, where
+    training had climbs, and predicts climbing, not up. The fifth predicts eos. In the end the dots
+    of training run up once more, all at once, above five lines, one per pass of writing.
     """
     translator = load_translator()
     source, target = translator.encode([SOURCE]), translator.tokenizer.encode(TARGET, eos=True)
@@ -267,22 +266,23 @@ def training_and_inference_decoder():
     )
     n, (low, high) = len(wanted), sorted(losses)[-2:]
     told = [
-        f"A translator is to learn that “{SOURCE}” means “{TARGET}”. This is its target.",
-        "The target goes in, too, one place later: position 2 gets “A” and has to predict “dog”.",
+        f"A translator should learn to write “{TARGET}” for “{SOURCE}”. That is its target.",
+        "The target goes in too, one place later, so position 2 gets “A” and has to predict “dog”.",
         "Lines show what each position can see: the inputs up to its own.",
-        f"Position 3 has to predict “{wanted[2]}”. That's input 4, so the mask cuts its line to 3.",
+        f"Position 3 has to predict “{wanted[2]}”, which is input 4. So the mask cuts their line.",
         f"In one pass, all {n} inputs go up through the decoder, and out come {n} predictions.",
-        f"Input 4 is the target's “{wanted[2]}”, not “{guessed[2]}”: output 4 is “{guessed[3]}”.",
-        f"Output 3 isn't target 3, so loss 3 is {high:.1f}. The others are {low:.1f} at most.",
-        f"The mean loss, {sum(losses) / n:.1f}, changes the weights of decoder and encoder.",
+        f"Output 3 is “{guessed[2]}”, but input 4 is the target's “{wanted[2]}”, so output 4 is "
+        f"“{guessed[3]}”.",
+        f"Only output 3 misses its target: its loss is {high:.1f}, the others' at most {low:.1f}.",
+        f"The gradient of the mean loss, {sum(losses) / n:.1f}, changes both decoder and encoder.",
         f"The model writes without a target. In pass 1, <bos> goes in alone. Out comes “{own[0]}”.",
         f"“{own[0]}” falls down and becomes input 2. In pass 2, both go up. Out comes “{own[1]}”.",
         f"“{own[1]}” becomes input 3. Pass 3 gives “{own[2]}”, as in training.",
         f"But now position 4 is given “{own[2]}”, where training gave it “{wanted[2]}”. So pass 4 "
         f"gives “{own[3]}”, and not “{guessed[3]}”.",
-        f"Pass 5 gives <eos>. “{' '.join(own[:-1])}” isn't the target, but it fits, too.",
-        f"Training knows all {n} inputs: {n} predictions in 1 pass. In writing, each input after "
-        f"<bos> comes out of the pass before: {len(own)} tokens in {len(own)} passes.",
+        f"Pass 5 gives <eos>. “{' '.join(own[:-1])}” isn't the target, but it fits too.",
+        f"In training all {n} inputs are known, so {n} predictions take 1 pass. When it writes, "
+        f"the model has to wait for each input: {len(own)} tokens take {len(own)} passes.",
     ]
     return film([_both(wanted, guessed, losses, own, *moment) for moment in enumerate(told)], 454)
 

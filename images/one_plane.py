@@ -40,20 +40,20 @@ TOLD = (
     "“I'm a noun”.",
     "How well does a key match? Let the query's shadow fall on the key of “red”.",
     "The shadow's length times the key's is their dot product: the score of “red”.",
-    "“small” is an adjective, too: its key is near that of “red”, but further from the query. A "
-    "shorter shadow, a lower score.",
-    "The key of “cars” is at right angles: no shadow, a score of 0.",
+    "“small” is an adjective too: its key is near that of “red”, but further from the query. So "
+    "its shadow is shorter and its score lower.",
+    "The key of “cars” is at right angles to the query: no shadow, score 0.",
     "On “stop” the shadow falls backwards, so the score is negative.",
-    "The more entries the vectors have, the larger the scores. So we divide by the root of their "
-    "number, √2 here.",
+    "The more entries the vectors have, the larger the scores get. So we divide by the root of "
+    "that number, here √2.",
     "A mixture needs positive shares, so the softmax raises e to the power of each result: for "
     f"“red”, to the power of {SCALED[RED]:.2f}.",
-    f"Then it divides each by their sum, {SUM}. These weights sum to 1: “red” has most.",
+    f"Then it divides each by their sum, {SUM}. Now they are weights, and “red” has most.",
     "Most of what? W_V moves the plane once more: every word becomes its value, what it passes on.",
     "Each value is scaled by its weight, and all are laid tip to tail.",
-    "They end at the context of “cars”: mostly “red”, partly “small”, hardly the others.",
-    "Added to “cars”, the context makes an arrow for small red cars: up by "
-    f"{CONTEXT[1]:.2f} and left by {-CONTEXT[0]:.2f}, where the values of “red” and “small” point.",
+    "They end at the context of “cars”: mostly “red”, partly “small”, little of the rest.",
+    "Added to “cars”, the context turns it into an arrow for small red cars: up by "
+    f"{CONTEXT[1]:.2f} and left by {-CONTEXT[0]:.2f}, as the values of “red” and “small” point.",
 )
 
 
@@ -74,13 +74,13 @@ ROWS = {  # what the softmax makes of the scores, line by line
 def queries_in_one_plane():
     """A film: "small red cars stop", each word an arrow in a plane. W_Q moves the plane's grid, and
     with it the arrow of cars, which becomes its query. W_K moves the grid another way, and every
-    word becomes its key. The query's shadow on a key times the key's
-    length is a score: 2 for red, 1 for small, 0 for cars, whose key is at right angles, and −1 for
-    stop, where the shadow falls backwards. Divided by the root of 2, raised to powers of e and
-    divided by their sum, they make weights of 0.54, 0.27, 0.13 and 0.06.
-    W_V moves the words to their values; each shrinks to its weight, and laid tip to tail they end
-    at the context of cars, (−0.45, 0.87). Added to cars, (2, 0), it makes (1.55, 0.87): nearer to
-    the values of red and small.
+    word becomes its key. The query's shadow on a key, times the key's length, is a score: 2 for
+    red, 1 for small, 0 for cars, whose key is at right angles to the query, and −1 for stop, where
+    the shadow falls backwards. The scores are divided by the root of 2; e raised to each, divided
+    by the sum, makes weights of 0.54, 0.27, 0.13 and 0.06. W_V moves the words to their values;
+    each is scaled by its weight, and laid tip to tail they end at the context of cars,
+    (−0.45, 0.87). Added to cars, (2, 0), it makes (1.55, 0.87): nearer to the values of red and
+    small.
     """
     return film([_scene(*moment) for moment in enumerate(TOLD)], 454)
 

@@ -52,13 +52,13 @@ MODELS = {  # their lines: name, colour as in lesson 02, where the name is, and 
 
 
 def hidden_state_travelling():
-    """A film: all words of le chat noir dort go through one vector, out of which the black cat
-    sleeps comes. They enter a recurrent encoder one after the other. Its hidden state is a jar,
-    with a layer per word. It never grows, so the layers below shrink: that of le from all of it to
-    40, 23, 14, 11 and 9 percent. A second reader goes backwards, and of its last state, le is 17
-    percent. Both last states are the context vector, in which each token has 9 to 27 percent of a
-    jar, and all English words are right. Then 20 tokens fill the same two jars, and each has 2 to 9
-    percent. From these, the decoder writes that horses dance, instead of boys who buy a bag. A
+    """A film: all words of le chat noir dort pass through one vector and come out as the black cat
+    sleeps. They enter a recurrent encoder one after the other. Its hidden state is a jar with a
+    layer per word. The jar never grows, so each new word makes the layers below thinner: le goes
+    from all of it to 40, 23, 14, 11 and 9 percent. A second reader goes backwards, and in its last
+    state le is 17 percent. Both last states together are the context vector. Each token has 9 to 27
+    percent of a jar, and all English words are right. Then 20 tokens fill these jars, each with 2
+    to 9 percent. The decoder writes that horses dance, where it should say that boys buy a bag. A
     chart of 600 sentences ends the film: from one vector, 100 percent of the nouns of the shortest
     arrive, then 95, 91, 86, 79, and 66 of the longest. With attention it's 100 at all lengths.
 
@@ -104,25 +104,25 @@ def _travelling(short, long):
     left = [f"{row[0]:.0%}" for row in on]
     arriving = {model: _arriving(model) for model in MODELS}
     told = [
-        "Every English word has to come out of one context vector. Is that enough?",
+        "Every English word has to come out of one context vector. Is one enough?",
         "The first reader reads “le”. Its state, the jar, depends on that word alone.",
-        f"“chat” goes in, and the share of “le” is only {left[1]} now.",
-        "The jar doesn't grow: “noir” takes its room from the words before.",
+        f"“chat” goes in, and now “le” has only {left[1]} of the jar.",
+        "The jar doesn't grow, so “noir” takes its room from the words before it.",
         f"“dort” takes {on[3][3]:.0%}, and “le” is down to {left[3]}.",
-        f"The full stop and <eos>, the end of the sentence, take room too. “le” has {left[5]}.",
-        "A second reader goes backwards and has a jar of its own. It reads “le” last, whose share "
-        f"is larger here: {back[0][0]:.0%}.",
-        "Both last states are the context vector. From it the decoder writes word after word, and "
-        "the translation is right.",
-        f"Now {len(many)} tokens share the same two jars. The layers get thin: each token has "
+        f"The full stop and <eos>, the sentence's end, take room too: “le” keeps {left[5]}.",
+        "A second reader, with a jar of its own, goes backwards. It reads “le” last, and “le” has "
+        f"a larger share here: {back[0][0]:.0%}.",
+        "Together, the readers' last states are the context vector. From it the decoder writes one "
+        "word after another, all of them right.",
+        f"Now {len(many)} tokens share these two jars, so the layers get thin: each token has "
         f"{_range(*far)} of a jar, instead of {_range(back, on)}.",
-        "This is what the decoder writes from it. The marked lines are wrong: horses "
-        "dance, and there are no boys and no bag.",
-        f"Was that bad luck? In {COUNTED} new sentences, the longer they are, the fewer of their "
-        f"nouns arrive: {arriving['gru'][0]:.0%} in short ones, {arriving['gru'][-1]:.0%} in the "
+        "Here is what the decoder writes from those. The marked lines are wrong: "
+        "horses dance, and the boys and the bag are gone.",
+        f"Was that bad luck? In {COUNTED} new sentences, fewer nouns arrive the longer the "
+        f"sentence is: {arriving['gru'][0]:.0%} in short ones, {arriving['gru'][-1]:.0%} in the "
         "longest.",
-        "In lesson 02 the states at all words are kept, and for each word that it writes, the "
-        "decoder looks back at them. Now nearly all nouns arrive, at any length.",
+        "In lesson 02 we keep the states of all words, and the decoder looks back at them for each "
+        "word it writes. Then nearly all nouns arrive, at any length.",
     ]
     moves = {0: 3, 5: 2.4, 6: 4, 7: 3.8, 8: 3, 9: 3.4, 10: 4, 11: 4}
     seen = [0, 1, 2, 3, 4, 6, 6]  # words that the first reader has read
@@ -334,12 +334,12 @@ def decoder_looking_back():
     """A film: an empty map of weights has a column for each token of un médecin cherche la lettre
     and a row for each word of a doctor looks for the letter. Where will the model look before for?
     The encoder makes seven states, with arrows to both neighbours. Before each English word, the
-    decoder's state draws lines to all seven, as thick as their weights. What is taken of the states
-    falls side by side into the context, which goes into the decoder with the word before. Its state
-    changes and writes the word, and the map gets a row. A, doctor and looks each look mostly at the
+    decoder's state draws lines to all seven, as thick as their weights. A share of each state falls
+    into the context, which enters the decoder with the word before. The decoder's state changes,
+    the next word is written, and the map gets a row. A, doctor and looks each look mostly at the
     next French word. For has 0.57 on cherche and 0.42 on la. The has 0.71 on la and 0.26 on
     cherche. Letter looks at lettre, the full stop and eos both at the full stop. In the end the map
-    is large: a diagonal that stands still, framed, at for and eos.
+    is large: a diagonal that pauses, framed, at for and eos.
     """
     _, found = _looking(SEARCH)
     read, written = found["source"], found["target"]
@@ -351,20 +351,20 @@ def decoder_looking_back():
     names = " and ".join(f"“{written[i]}”" for i, _ in kinks).replace("“<eos>”", "<eos>")
     told = [
         "“for” has no French word of its own. Where will the model look before it writes “for”?",
-        "The encoder reads in both directions: a state h depends on its neighbours.",
-        f"The decoder's state s₀ meets each h. A pair gets a weight: {share[0][0]} for h₁.",
-        "The states are mixed, by weight, into the context.",
-        "Context and <bos>, the sentence's beginning, turn s₀ into s₁, which writes “a”.",
-        f"s₁ asks again: {share[1][1]} is on “médecin”. Context and “a” make s₂, which writes "
-        "“doctor”.",
-        f"Before “looks”, the weight is on “cherche”: {share[2][2]}.",
+        "The encoder reads in both directions, so each state h depends on both neighbours.",
+        f"The decoder's state s₀ meets every h, and each h gets a weight: {share[0][0]} for h₁.",
+        "Mixed in these shares, the states are the context.",
+        "The context and <bos>, the start of a sentence, turn s₀ into s₁, which writes “a”.",
+        f"For s₁, {share[1][1]} of the weight is on “médecin”. The context and “a” make s₂, which "
+        "writes “doctor”.",
+        f"Before “looks”, nearly all weight is on “cherche”: {share[2][2]}.",
         f"And before “for”? {share[3][2]} is on “cherche” again, {share[3][3]} already on “la”.",
         f"For “the”, {share[4][3]} is on “la”, {share[4][2]} still on “cherche”.",
         f"“letter” looks at “lettre”: {share[5][4]}.",
         f"The full stop looks at the French one: {share[6][5]}.",
-        f"<eos> looks there, too ({share[7][5]}), not at the French <eos>.",
-        "Each row shows where a word looked: a diagonal, learned by translating alone. It stands "
-        f"still (framed) at {names}.",
+        f"<eos> looks there too ({share[7][5]}), not at the French <eos>.",
+        "Each row shows where the model looked for a word. It's a diagonal, learned by nothing but "
+        f"translating, which pauses (framed) at {names}.",
     ]
     moves = {0: 2.4, 3: 1.8, 4: 2.4, 5: 4.2, 7: 4.2}
     scenes = [Scene(one, moves.get(i, 2.6), i in (0, 1, 2, 4, 7, 12)) for i, one in enumerate(told)]
@@ -497,13 +497,13 @@ TAKEN, REFUSED = 2, 4  # the pairs that are shown in numbers: one gets a high sc
 
 def bahdanau_step():
     """A film of one decoding step: a trained model has written the, and is about to write black.
-    At which French word will it look? Its state s goes to each of the encoder's six states, and
-    each pair gets a score by v times tanh of W s plus U h. For noir this is shown in numbers, four
-    of each vector's 128: these four give 1.35, with the others 12.08. For the full stop, three of
+    Which French word will it look at? Its state s meets each of the encoder's six states h, and the
+    score of a pair is v times tanh of W s plus U h. For noir we see the numbers, four of each
+    vector's 128: these four give 1.35, and all together 12.08. For the full stop, three of
     the four are negative, and the score is −0.24. A softmax turns the scores into weights, 0.15 for
     chat and 0.85 for noir; the other four share 0.002. The states are columns of numbers.
-    Multiplied by their weights, those of chat and noir slide onto each other and add up: 0.12 and
-    0.27 make 0.39. That's the context. With the state and the previous word it makes the next one.
+    Multiplied by their weights, those of chat and noir slide onto each other and add up to the
+    context: 0.12 and 0.27 make 0.39. Context, state and previous word then make the next state.
     """
     layer, step = _looking(FRENCH, output_step=2)
     with torch.inference_mode():
@@ -521,19 +521,19 @@ def bahdanau_step():
     step["work"].append(f"{' + '.join(part[i] for i in OWN)} = {number(step['context'][k])}")
     low = sum(step["products"][REFUSED, FOUR] < 0)
     told = [
-        "“the” is written. Guess: at which French word will the model look next?",
-        "The decoder's state s meets every encoder state, for a score.",
-        "Take “noir”: four numbers of s, and four of h₃.",
-        "Their entries mean different things. Learned matrices bring both into one space.",
-        f"Add them, {one} + {other} = {summed}, and squash by tanh into −1 to 1: {squashed}.",
+        "The model has written “the”. Guess which French word it will look at next.",
+        "Each encoder state gets a score from the decoder's state, s.",
+        "For “noir”, take four numbers of s and four of h₃.",
+        "Their entries mean different things, so two learned matrices bring both into one space.",
+        f"Now we can add them: {one} + {other} = {summed}. tanh squashes the sum to {squashed}.",
         "A dot product with the learned vector v gives one number, the score.",
-        f"The full stop, with the same s: {low} of 4 products are negative.",
+        f"For the full stop, with the same s, {low} of 4 products are negative.",
         "All other pairs go through the same small network.",
         "A softmax raises e to each score and divides by the sum.",
         f"The model looks mostly at “noir” ({step['alpha'][2]:.2f}), a little at “chat” "
         f"({step['alpha'][1]:.2f}).",
         f"Each state is multiplied by its weight: {step['work'][1]}.",
-        f"Added, they are the context: {step['work'][2]}. With s and “the”, it makes the next s, "
+        f"Their sum is the context: {step['work'][2]}. Context, s and “the” make the next state, "
         "which writes “black”.",
     ]
     return film([_once(step, *moment) for moment in enumerate(told)], 428)

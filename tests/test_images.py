@@ -357,7 +357,7 @@ def test_the_step_of_bahdanau_can_be_recomputed_from_the_numbers_that_it_shows()
         assert score == shapes[f"gives {i}"]["text"] == shapes[f"up {i}.text"]["text"]
         flying = scenes[4 + i // 2]["shapes"].keys()  # what is multiplied
         assert {f"{name} {k}" for name in ("factor", "product", "term") for k in range(4)} < flying
-    assert f": {(products < 0).sum()} of 4 products are negative" in scenes[6]["caption"]
+    assert f" {(products < 0).sum()} of 4 products are negative" in scenes[6]["caption"]
     one, other, squashed = (
         column(f"{name} 2 entry").tolist()[0] for name in ("W s", "U h₃", "tanh")
     )
