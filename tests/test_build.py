@@ -38,6 +38,12 @@ def lesson(tmp_path):
     return path
 
 
+def cells_of(lesson, *more):
+    """Put more cells behind the lesson's own; give all that it is built from."""
+    lesson.write_text("\n".join([LESSON, *more]), encoding="utf-8")
+    return build.assemble(lesson).cells
+
+
 def test_the_header_links_to_the_learners_copy_in_colab(lesson, monkeypatch):
     monkeypatch.setattr(build, "address", lambda: "https://github.com/somebody/course")
     title, blank, link, *rest = build.assemble(lesson).cells[0].source.splitlines()
@@ -90,25 +96,21 @@ def test_tags_are_kept_and_hidden_sources_are_hidden(lesson):
 def test_an_exercise_gets_its_heading_and_its_check(lesson):
     function = "half = 0.5\n\n\ndef twice(x):\n    ..."
     exercise = f'# %% tags=["exercise", "nbval-ignore-output"]\n{function}\n'
-    lesson.write_text(f"{LESSON}\n{exercise}", encoding="utf-8")
-    heading, cell, check = build.assemble(lesson).cells[-3:]
+    *_, heading, cell, check = cells = cells_of(lesson, exercise)
     assert heading.source == 'exercises.heading("twice")'
     assert check.source == 'exercises.check("twice", twice)'
-    hidden = build.assemble(lesson).cells[4].metadata | {"tags": ["hide-input"]}
+    hidden = cells[4].metadata | {"tags": ["hide-input"]}
     assert heading.metadata == check.metadata == hidden
     assert cell.source == function
     assert cell.metadata["tags"] == ["nbval-ignore-output"]
     # What tries the function stays before the check.
-    lesson.write_text(f'{LESSON}\n{exercise}\n# %% tags=["trial"]\ntwice(1)\n', encoding="utf-8")
-    sources = [cell.source for cell in build.assemble(lesson).cells[-3:]]
-    assert sources == [function, "twice(1)", check.source]
+    tried = cells_of(lesson, exercise, '# %% tags=["trial"]\ntwice(1)\n')[-3:]
+    assert [cell.source for cell in tried] == [function, "twice(1)", check.source]
 
 
 def test_a_checked_exercise_keeps_its_check_in_the_cell(lesson):
     function = "def twice(x):\n    ..."
-    cell = f'# %% tags=["checked-exercise"]\n{function}\n'
-    lesson.write_text(f"{LESSON}\n\n{cell}", encoding="utf-8")
-    heading, whole = build.assemble(lesson).cells[-2:]
+    *_, heading, whole = cells_of(lesson, f'# %% tags=["checked-exercise"]\n{function}\n')
     assert heading.source == 'exercises.heading("twice")'
     assert whole.source == f'{function}\n\n\nexercises.check("twice", twice)'
     assert heading.metadata == whole.metadata == {}
@@ -118,8 +120,7 @@ def test_a_checked_exercise_keeps_its_check_in_the_cell(lesson):
 def test_what_a_cells_head_asks_comes_behind_it(lesson, ask, names):
     cell = f'# %% [markdown] {ask}="{" ".join(names)}"\n# Well?\n'
     reveal = '# %%\nexercises.reveal("one", 1)\n' if ask == "predict" else ""
-    lesson.write_text(f"{LESSON}\n{cell}\n{reveal}", encoding="utf-8")
-    text, asked = build.assemble(lesson).cells[7:9]
+    text, asked = cells_of(lesson, cell, reveal)[7:9]
     assert (text.source, text.metadata) == ("Well?", {})
     assert asked.source == f"exercises.{ask}({str(names)[1:-1]})".replace("'", '"')
 
@@ -127,8 +128,7 @@ def test_what_a_cells_head_asks_comes_behind_it(lesson, ask, names):
 def test_a_prediction_is_asked_for_before_it_is_revealed(lesson):
     told = 'exercises.reveal("sum", measured=2)'
     cell = f'# %% tags=["prediction", "hide-input"] warm_up=3 my_parts=true\n{told}\n'
-    lesson.write_text(f"{LESSON}\n{cell}", encoding="utf-8")
-    warm_up, parts, asks, reveals = build.assemble(lesson).cells[-4:]
+    *_, warm_up, parts, asks, reveals = cells_of(lesson, cell)
     assert (warm_up.source, parts.source) == ("exercises.warm_up(3)", "exercises.my_parts()")
     assert asks.source == 'exercises.predict("sum")'
     assert asks.metadata == {}
@@ -138,21 +138,14 @@ def test_a_prediction_is_asked_for_before_it_is_revealed(lesson):
 
 
 def test_what_a_check_finds_in_a_given_bug_is_folded(lesson):
-    checked = '# %%\nexercises.check("greet", greet)\n\n'
-    heading = "# %% [markdown]\n# ### {}\n\n"
-    lesson.write_text(
-        LESSON
-        + heading.format("Your turn (2 min)")
-        + checked
-        + heading.format("Your turn: find the bug (4 min)")
-        + "# %%\nprint(greet())\n\n"
-        + "# %% [markdown]\n# What does it print?\n\n"
-        + checked
-        + heading.format("What to take away")
-        + checked,
-        encoding="utf-8",
+    checked = '# %%\nexercises.check("greet", greet)\n'
+    first, bug, last, asked = (
+        f"# %% [markdown]\n# {text}\n"
+        for text in ("### Your turn", "### Your turn: find the bug", "### The end", "What is it?")
     )
-    cells = [cell for cell in build.assemble(lesson).cells if "greet" in cell.source]
+    tried = "# %%\nprint(greet())\n"
+    cells = cells_of(lesson, first, checked, bug, tried, asked, checked, last, checked)
+    cells = [cell for cell in cells if "greet" in cell.source]
     folded = [cell.metadata.get("jupyter", {}).get("outputs_hidden", False) for cell in cells]
     assert folded == [False, False, True, False]
 

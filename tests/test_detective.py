@@ -1,9 +1,6 @@
 """The detective: an adapter for Sherlock Holmes on the story model, and its recipe."""
 
-import shutil
-
 import pytest
-from samples import refuses
 
 from helpers.data.stories import stories
 from helpers.models.lora import LoRALinear
@@ -21,11 +18,3 @@ def test_the_bundled_detective_knows_holmes_better_and_fairy_tales_worse():
     assert detective.bits_per_byte(tales) > story.bits_per_byte(tales)
     card = detective.card
     assert card["after"]["holmes"] < card["before"]["holmes"]
-
-
-def test_a_missing_or_damaged_adapter_is_refused(tmp_path):
-    copy = tmp_path / DETECTIVE.name
-    refuses("recipes.detective", load_detective, copy, error=FileNotFoundError)
-    shutil.copy(DETECTIVE.parent / "SHA256SUMS", tmp_path)
-    copy.write_bytes(DETECTIVE.read_bytes()[:-1] + b"x")
-    refuses("SHA-256", load_detective, copy)

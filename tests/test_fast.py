@@ -58,8 +58,7 @@ def test_fused_attention_equals_the_readable_one(mask_shape, wants_gradient):
     torch.testing.assert_close(found, expected)
     if wants_gradient:
         both = (torch.autograd.grad(x.sum() ** 2, (query, key, value)) for x in (found, expected))
-        for ours, plain in zip(*both, strict=True):
-            torch.testing.assert_close(ours, plain)
+        torch.testing.assert_close(*both)
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])

@@ -3,14 +3,12 @@
 import pytest
 import torch
 from samples import refuses
+from test_bert import IDS, SIZES
 from torch import nn
 
 from helpers.models.bert import BertConfig, BertEncoder, TextClassifier
 from helpers.models.lora import LoRALinear, add_lora, merge_lora, trainable_state
 from helpers.pretrained.adapters import load_adapter, save_adapter
-
-SIZES = {"vocab_size": 12, "d_model": 8, "n_heads": 2, "n_layers": 2, "d_ff": 16, "max_len": 6}
-IDS = torch.tensor([[5, 6, 7, 2], [8, 9, 0, 0]])
 
 
 def adapted(seed=0, rank=2, **changes):

@@ -10,9 +10,6 @@ from helpers.transformer import masks
 def test_causal_mask_by_hand():
     expected = torch.tensor([[1, 0, 0], [1, 1, 0], [1, 1, 1]], dtype=torch.bool)
     assert torch.equal(masks.causal_mask(3), expected)
-
-
-def test_masks_of_length_nothing_and_one():
     assert masks.causal_mask(0).shape == (0, 0)
     assert masks.causal_mask(1).tolist() == [[True]]
 

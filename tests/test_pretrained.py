@@ -14,6 +14,8 @@ from helpers.data.captions import CAPTIONS
 from helpers.pretrained import __main__ as share_all
 from helpers.pretrained import checksums, shared, smollm, weight_files
 from helpers.pretrained import minilm as pretrained_minilm
+from helpers.pretrained.assistant import load_assistant
+from helpers.pretrained.detective import load_detective
 from helpers.pretrained.minilm import load_minilm
 from helpers.pretrained.storyteller import load_storyteller
 from helpers.pretrained.translator import TRANSLATOR, load_translator
@@ -100,9 +102,20 @@ def copied(tmp_path):
     return tmp_path / "translator.safetensors"
 
 
-def test_missing_file(tmp_path):
-    with pytest.raises(FileNotFoundError, match="python -m recipes.translator"):
-        load_translator(tmp_path / "translator.safetensors")
+BUNDLED = {
+    "translator": load_translator, "storyteller": load_storyteller, "detective": load_detective,
+    "assistant_instructed": load_assistant,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BUNDLED)
+def test_a_missing_or_damaged_file_is_refused(name, tmp_path):
+    load, path = BUNDLED[name], tmp_path / f"{name}.safetensors"
+    refuses(f"python -m recipes.{name.split('_')[0]}", load, path, error=FileNotFoundError)
+    for file in (checksums.WEIGHTS / "SHA256SUMS", *checksums.WEIGHTS.glob(f"{name}.*.json")):
+        shutil.copy(file, tmp_path)
+    path.write_bytes((checksums.WEIGHTS / path.name).read_bytes()[:-1] + b"x")
+    refuses("SHA-256", load, path)
 
 
 def test_the_bundled_files_have_their_checksums():

@@ -99,15 +99,13 @@ def test_unmerged_it_gives_the_same_numbers_and_can_be_trained_on(instructed):
     assert len(trainable_state(loose.model)) == 72
 
 
-def test_another_base_another_name_and_a_missing_file_are_refused(tmp_path, monkeypatch):
+def test_another_base_and_another_name_are_refused(monkeypatch):
     other = load_storyteller()
     with torch.no_grad():
         other.model.norm.weight[0] += 1
     monkeypatch.setattr("helpers.pretrained.assistant.load_storyteller", lambda: other)
     refuses("trained on other base weights", load_assistant, "instructed")
     refuses("the adapters are instructed, .*; got 'chatty'", load_assistant, "chatty")
-    with pytest.raises(FileNotFoundError, match="recipes.assistant"):
-        load_assistant(tmp_path / "assistant_instructed.safetensors")
 
 
 def test_the_marks_are_nearly_equal_in_the_story_model_and_not_afterwards():

@@ -26,8 +26,7 @@ def test_attention_and_trace_tell_the_same(wardrobe):
     maps, trace = wardrobe.attend(image)[0], wardrobe.trace(image[0])
     assert trace.encoder.tokens[:2] == ["[CLS]", "1,1"]
     assert len(trace.encoder.tokens) == 50
-    for layer, kept in zip(maps, trace.encoder.layers, strict=True):
-        torch.testing.assert_close(kept[0].heads.weights, layer)
+    torch.testing.assert_close([part.heads.weights for part, *_ in trace.encoder.layers], [*maps])
     logits = wardrobe.model.head(trace.encoder.output[0])
     torch.testing.assert_close(logits.softmax(-1), wardrobe.probabilities(image)[0])
     best = wardrobe.probabilities(image)[0].topk(10)

@@ -76,13 +76,13 @@ def source(name: str) -> str:
     # What uses a helper of the course's own insides is shown as a learner would write it.
     shown = min(
         functions,
-        key=lambda f: (_wrapped(f), any("import _" in n for n in needs(f)), len(needs(f))),
+        key=lambda f: (
+            getattr(f, "__closure__", None) is not None,
+            any("import _" in n for n in needs(f)),
+            len(needs(f)),
+        ),
     )
     return pasteable(shown, name, known)
-
-
-def _wrapped(function):
-    return getattr(function, "__closure__", None) is not None
 
 
 class _Solution(StaticFallback, widgets.VBox):
