@@ -154,8 +154,7 @@ class PatchAttention(Explorer):
     token = traitlets.Int(0, min=0).tag(state=True)
 
     def __init__(self, wardrobe, pictures, **state):
-        self.pictures, self._known = pictures, (None, None)
-        config, self._models = wardrobe.model.config, [wardrobe]
+        self.pictures, config, self._models = pictures, wardrobe.model.config, [wardrobe]
         with torch.random.fork_rng():
             torch.manual_seed(0)
             for _ in range(RANDOM):
@@ -181,7 +180,8 @@ class PatchAttention(Explorer):
         size = SIDE // self._grid
         most = image.float().unfold(0, size, size).unfold(1, size, size).amax((2, 3)).flatten()
         shown = most > 0.2 * most.max()  # patches in which the eye finds something
-        rows = self._maps()[..., self.token, :]  # (models, layers, maps, tokens)
+        maps = self.once(self.picture, self._maps)  # five megabytes each: only the last is kept
+        rows = maps[..., self.token, :]  # (models, layers, maps, tokens)
         parts = rows[..., 1:][..., shown].sum(-1)
         trained, *random = rows[:, self.layer - 1, self.head]
         median = parts[1:, self.layer - 1, self.head].argsort()[RANDOM // 2]
@@ -194,14 +194,11 @@ class PatchAttention(Explorer):
 
     def _maps(self):
         """Return all models' maps of the picture, (models, layers, maps, T, T): `head` chooses."""
-        picture, maps = self._known
-        if picture != self.picture:  # five megabytes each: only the last is kept
-            images = self.pictures.images[self.picture, None]
-            heads = torch.cat([model.attend(images) for model in self._models])
-            upto = [attention_rollout(heads[:, : i + 1]) for i in range(self._n_layers)]
-            others = torch.stack([torch.stack(upto, 1), heads.mean(2)], 2)
-            self._known = self.picture, (maps := torch.cat([heads, others], 2))
-        return maps
+        images = self.pictures.images[self.picture, None]
+        heads = torch.cat([model.attend(images) for model in self._models])
+        upto = [attention_rollout(heads[:, : i + 1]) for i in range(self._n_layers)]
+        others = torch.stack([torch.stack(upto, 1), heads.mean(2)], 2)
+        return torch.cat([heads, others], 2)
 
     def _label(self):
         return CLASSES[self.pictures.labels[self.picture]]

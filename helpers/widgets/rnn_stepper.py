@@ -81,9 +81,7 @@ class SentenceStepper(SentenceExplorer):
 
         The `changes` are `kept` or `look`, see `greedy_traces`.
         """
-        sentence, kept = self._known
-        if sentence != self.sentence:
-            self._known = self.sentence, (kept := {})
+        kept = self.once(self.sentence, dict)
         if (key := str(changes)) not in kept:
             ids = self._source.encode(self.sentence.lower(), eos=True)
             ends = self._target.ids["<bos>"], self._target.ids["<eos>"]
@@ -165,7 +163,7 @@ class RNNStepper(SentenceStepper):
         found["right"] = [not each["lost"] and not each["new"] for each in traces]
         found["rows"] = max(len(each["target"]) for each in traces)
         found["pitch"] = min(48, PITCH * max(1, found["rows"] / n_source))  # of what is read
-        if "shares" not in (kept := self._known[1]):
+        if "shares" not in (kept := self.once(self.sentence, dict)):
             ids = self._source.encode(self.sentence.lower(), eos=True)
             words = [self._source.ids[word] for word in self.known_words()]
             kept["shares"] = word_shares(self._model, ids, words).tolist()

@@ -17,7 +17,6 @@ class SentenceExplorer(Explorer):
     sentence = traitlets.Unicode().tag(state=True)
 
     def __init__(self, sentence, **state):
-        self._known = None, None  # what was asked last, and what was found
         super().__init__(sentence=sentence, **state)
 
     def problem(self, sentence: str) -> str:

@@ -78,7 +78,7 @@ class ShapeTracer(TranslatedSentence):
 
     @property
     def _stage(self):
-        return self._follow()["stages"][self.step - 1]
+        return self.once(self.sentence, self._follow)["stages"][self.step - 1]
 
     def _mend(self, _=None):
         self.line = self._stage.line
@@ -93,26 +93,21 @@ class ShapeTracer(TranslatedSentence):
         return " ".join(proposal.value.split()) or self._stage.line
 
     def _follow(self):
-        """Follow the sentence, if it is a new one."""
-        sentence, found = self._known
-        if sentence != self.sentence:
-            tokenizer, model = self._translator.tokenizer, self._translator.model
-            src_ids = self._translator.encode([self.sentence])
-            translation = self._translator.translate(self.sentence)
-            tgt_ids = torch.tensor([tokenizer.encode(translation, bos=True)])
-            found = {
-                "translation": translation,
-                "S": readable(tokenizer.tokens(src_ids[0].tolist())),
-                "T": readable(tokenizer.tokens(tgt_ids[0].tolist())),
-                "stages": stages(model, src_ids, tgt_ids),
-            }
-            self._known = self.sentence, found
-        return found
+        """Follow the sentence."""
+        tokenizer, model = self._translator.tokenizer, self._translator.model
+        src_ids = self._translator.encode([self.sentence])
+        translation = self._translator.translate(self.sentence)
+        tgt_ids = torch.tensor([tokenizer.encode(translation, bos=True)])
+        return {
+            "translation": translation,
+            "S": readable(tokenizer.tokens(src_ids[0].tolist())),
+            "T": readable(tokenizer.tokens(tgt_ids[0].tolist())),
+            "stages": stages(model, src_ids, tgt_ids),
+        }
 
     def compute(self):
         """Choose the tensor, and run its line if that was changed."""
-        found = self._follow()
-        stage = found["stages"][self.step - 1]
+        found, stage = self.once(self.sentence, self._follow), self._stage
         changed = self.line not in {one.line for one in found["stages"]}
         self.controls["Break it"].hidden, self.controls["Mend it"].hidden = changed, not changed
         return {

@@ -44,14 +44,12 @@ class SpanExplorer(Explorer):
     apart = traitlets.Bool(False).tag(state=True)
 
     def __init__(self, reader, question, text, questions=None, **state):
-        self._reader, self._known, self._questions = reader, {}, questions or {}
+        self._reader, self._questions = reader, questions or {}
         super().__init__(question=question, text=text, **state)
 
     def _window(self, question, text):
         """Read, and remember what was read last: a click asks for the same again."""
-        if (question, text) not in self._known:
-            self._known = {(question, text): self._reader.read([question], [text])[0]}
-        return self._known[question, text]
+        return self.once((question, text), lambda: self._reader.read([question], [text])[0])
 
     def _problem(self, name, typed):
         both = {"question": self.question, "text": self.text, name: typed}

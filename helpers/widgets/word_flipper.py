@@ -47,12 +47,9 @@ class WordFlipper(SentenceExplorer):
     def compute(self):
         """Judge the whole review, and the review without each of its words."""
         words = self.sentence.split()
-        known, found = self._known
-        if known != words:
-            shorter = [" ".join(words[:i] + words[i + 1 :]) or "[PAD]" for i in range(len(words))]
-            found = self._sentiment.probabilities([" ".join(words), *shorter]).tolist()
-            self._known = words, found
-        return {"words": words, "positive": found}
+        shorter = [" ".join(words[:i] + words[i + 1 :]) or "[PAD]" for i in range(len(words))]
+        found = self.once(words, lambda: self._sentiment.probabilities([self.sentence, *shorter]))
+        return {"words": words, "positive": found.tolist()}
 
     def describe(self):
         words, (whole, *without) = self.numbers["words"], self.numbers["positive"]
