@@ -4,7 +4,7 @@ Works on a pre-norm `GPT`, which SmolLM is. B batch, T length, D model width, H 
 L layers, V vocabulary.
 """
 
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import torch
 
@@ -27,12 +27,12 @@ def residual_stream(model, ids):
         final norm.
     """
     kept = []
-    hooks = [
-        layer.register_forward_pre_hook(lambda _, args: kept.append(args[0].clone()))
-        for layer in model.layers
-    ]
-    last = model.layers[-1].register_forward_hook(lambda _, args, out: kept.append(out.clone()))
-    with _hooked([*hooks, last]):
+    with ExitStack() as hooks:
+        for layer in model.layers:
+            keep = layer.register_forward_pre_hook(lambda _, args: kept.append(args[0].clone()))
+            hooks.enter_context(keep)
+        last = layer.register_forward_hook(lambda _, args, out: kept.append(out.clone()))
+        hooks.enter_context(last)
         model.decode(ids)
     return torch.stack(kept)
 
@@ -79,15 +79,6 @@ def read_out(model, x):
 
 
 @contextmanager
-def _hooked(hooks):
-    try:
-        yield
-    finally:
-        for hook in hooks:
-            hook.remove()
-
-
-@contextmanager
 def heads_kept(model):
     """Keep what every head put out inside a ``with`` block, before W_O mixes the heads.
 
@@ -101,7 +92,9 @@ def heads_kept(model):
     def keep(attention, args):
         outputs.append(args[0].unflatten(-1, (-1, attention.d_head)).transpose(1, 2).clone())
 
-    with _hooked([_before_out(layer, keep) for layer in model.layers]):
+    with ExitStack() as hooks:
+        for layer in model.layers:
+            hooks.enter_context(_before_out(layer, keep))
         yield outputs
 
 
@@ -147,8 +140,9 @@ def heads_replaced(model, replacements):
 
         return act
 
-    touched = {layer for layer, _ in replacements}
-    with _hooked([_before_out(model.layers[i], replacing(i)) for i in sorted(touched)]):
+    with ExitStack() as hooks:
+        for i in {layer for layer, _ in replacements}:
+            hooks.enter_context(_before_out(model.layers[i], replacing(i)))
         yield
 
 
@@ -174,8 +168,10 @@ def keys_hidden(model, query, keys):
         mask |= torch.eye(len(mask), dtype=torch.bool)
         return (*args[:3], mask), kwargs
 
-    layers = [layer.self_attention for layer in model.layers]
-    with _hooked([x.register_forward_pre_hook(act, with_kwargs=True) for x in layers]):
+    with ExitStack() as hooks:
+        for layer in model.layers:
+            hook = layer.self_attention.register_forward_pre_hook(act, with_kwargs=True)
+            hooks.enter_context(hook)
         yield
 
 

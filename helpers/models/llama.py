@@ -11,18 +11,18 @@ from torch.overrides import TorchFunctionMode
 from helpers.models.gpt import GPT, GPTConfig
 from helpers.transformer.one_row import OneRowLinear
 
-# A tensor's name in a GGUF file, per layer, and where our decoder keeps it.
-GGUF_NAMES = {
-    "attn_norm": "residual_1.norm",
-    "attn_q": "self_attention.query_proj",
-    "attn_k": "self_attention.key_proj",
-    "attn_v": "self_attention.value_proj",
-    "attn_output": "self_attention.out_proj",
-    "ffn_norm": "residual_2.norm",
-    "ffn_gate": "feed_forward.gate",
-    "ffn_up": "feed_forward.linear_1",
-    "ffn_down": "feed_forward.linear_2",
-}
+# Where our decoder keeps a layer's tensor, and its name in a GGUF file and at Hugging Face.
+NAMES = (
+    ("residual_1.norm", "attn_norm", "input_layernorm"),
+    ("self_attention.query_proj", "attn_q", "self_attn.q_proj"),
+    ("self_attention.key_proj", "attn_k", "self_attn.k_proj"),
+    ("self_attention.value_proj", "attn_v", "self_attn.v_proj"),
+    ("self_attention.out_proj", "attn_output", "self_attn.o_proj"),
+    ("residual_2.norm", "ffn_norm", "post_attention_layernorm"),
+    ("feed_forward.gate", "ffn_gate", "mlp.gate_proj"),
+    ("feed_forward.linear_1", "ffn_up", "mlp.up_proj"),
+    ("feed_forward.linear_2", "ffn_down", "mlp.down_proj"),
+)
 
 
 class Llama(GPT):
@@ -91,7 +91,7 @@ def build_llama(facts, weights):
         "output_proj.weight": weights.get("output.weight", weights["token_embd.weight"]),
     }
     for i in range(n_layers):
-        for theirs, ours in GGUF_NAMES.items():
+        for ours, theirs, _ in NAMES:
             state[f"layers.{i}.{ours}.weight"] = weights[f"blk.{i}.{theirs}.weight"]
     with torch.device("meta"), _Unfilled():  # only shapes; the weights come next
         model = Llama(
@@ -130,21 +130,13 @@ def llama_state(model):
         "lm_head.weight": model.output_proj.weight,
         "model.norm.weight": model.norm.weight,
     }
-    kinds = ("weight", "bias") if model.config.attention_bias else ("weight",)
     for i, layer in enumerate(model.layers):
-        attention, network, name = layer.self_attention, layer.feed_forward, f"model.layers.{i}"
-        n_heads, n_kv_heads = attention.n_heads, attention.n_kv_heads
-        for kind in kinds:
-            query, key = getattr(attention.query_proj, kind), getattr(attention.key_proj, kind)
-            state[f"{name}.self_attn.q_proj.{kind}"] = _halves_paired(query, n_heads)
-            state[f"{name}.self_attn.k_proj.{kind}"] = _halves_paired(key, n_kv_heads)
-            state[f"{name}.self_attn.v_proj.{kind}"] = getattr(attention.value_proj, kind)
-            state[f"{name}.self_attn.o_proj.{kind}"] = getattr(attention.out_proj, kind)
-        state[f"{name}.mlp.gate_proj.weight"] = network.gate.weight
-        state[f"{name}.mlp.up_proj.weight"] = network.linear_1.weight
-        state[f"{name}.mlp.down_proj.weight"] = network.linear_2.weight
-        state[f"{name}.input_layernorm.weight"] = layer.residual_1.norm.weight
-        state[f"{name}.post_attention_layernorm.weight"] = layer.residual_2.norm.weight
+        attention = layer.self_attention
+        rotated = {"attn_q": attention.n_heads, "attn_k": attention.n_kv_heads}
+        for ours, gguf, theirs in NAMES:
+            for kind, rows in layer.get_submodule(ours).named_parameters():
+                rows = _halves_paired(rows, rotated[gguf]) if gguf in rotated else rows
+                state[f"model.layers.{i}.{theirs}.{kind}"] = rows
     return state
 
 

@@ -202,7 +202,7 @@ def load_smollm(dtype=torch.float32, path=None) -> SmolLM:
 def published_weights():
     """Map SmolLM's weights in float32, by name, for those who build the model themselves.
 
-    The names are the file's; see `models.llama.GGUF_NAMES`. It raises what `load_smollm` raises.
+    The names are the file's; see `models.llama.NAMES`. It raises what `load_smollm` raises.
     """
     return _published(torch.float32)[1]
 

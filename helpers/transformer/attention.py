@@ -5,7 +5,7 @@ B batch, T target or query length, S source or key length, D model width, H head
 
 import functools
 import math
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import torch
 import torch.nn.functional as F
@@ -338,14 +338,13 @@ def recorded_weights(model):
     def record(layer, args, output):
         maps.append(output[1])
 
-    layers = [layer for layer in model.modules() if isinstance(layer, MultiHeadAttention)]
-    hooks = [x.register_forward_pre_hook(ask_for_weights, with_kwargs=True) for x in layers]
-    hooks += [layer.register_forward_hook(record) for layer in layers]
-    try:
+    with ExitStack() as hooks:
+        for layer in model.modules():
+            if isinstance(layer, MultiHeadAttention):
+                ask = layer.register_forward_pre_hook(ask_for_weights, with_kwargs=True)
+                hooks.enter_context(ask)
+                hooks.enter_context(layer.register_forward_hook(record))
         yield maps
-    finally:
-        for hook in hooks:
-            hook.remove()
 
 
 @contextmanager
