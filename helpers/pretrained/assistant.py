@@ -8,6 +8,7 @@ from helpers.models.assistant import MARKS, chat_prompt, supervised_pair
 from helpers.models.lora import add_lora
 from helpers.pretrained.adapters import load_adapted_teller
 from helpers.pretrained.checksums import WEIGHTS
+from helpers.pretrained.loaded import Loaded
 from helpers.pretrained.measured import measured
 from helpers.pretrained.storyteller import load_storyteller
 from helpers.transformer import decoding
@@ -17,7 +18,7 @@ RANK, ALPHA = 16, 32.0
 RECIPE = "python -m recipes.assistant"
 
 
-class Assistant:
+class Assistant(Loaded):
     """A GPT that answers: a question or a conversation in, a text out.
 
     Beside the `model` it needs its `teller`, a Storyteller, for the tokenizer. The `card`, a dict,
@@ -25,12 +26,8 @@ class Assistant:
     """
 
     def __init__(self, model, teller, card=None):
-        self.model, self.teller, self.card = model.eval(), teller, card or {}
-        self.tokenizer = teller.tokenizer
-
-    def __repr__(self):
-        n_parameters = sum(p.numel() for p in self.model.parameters())
-        return f"Assistant({n_parameters:,} parameters)"
+        super().__init__(model, card)
+        self.teller, self.tokenizer = teller, teller.tokenizer
 
     def prompt_ids(self, messages):
         """Put `messages`, a text or a conversation, into the template; a list of ids."""
@@ -79,7 +76,7 @@ class Assistant:
         for i, ids in enumerate(prompts):
             by_length.setdefault(len(ids), []).append(i)
         for length, rows in sorted(by_length.items()):
-            room, device = self.model.config.max_len, next(self.model.parameters()).device
+            room = self.model.config.max_len
             if length + max_tokens > room:
                 raise ValueError(
                     f"the prompt of {length} tokens and an answer of up to {max_tokens} don't fit "
@@ -87,7 +84,7 @@ class Assistant:
                 )
             for start in range(0, len(rows), 32):
                 some = rows[start : start + 32]
-                ids = torch.tensor([prompts[i] for i in some]).to(device)
+                ids = torch.tensor([prompts[i] for i in some], device=self.device)
                 found = self._generate(ids, temperature, max_tokens, generator)
                 for i, answer in zip(some, found, strict=True):
                     answers[i] = answer

@@ -13,6 +13,7 @@ from torch.nn.utils.rnn import pad_sequence
 from helpers.machine.fingerprints import fingerprint
 from helpers.models.bert import BertConfig, BertEncoder, Pooler
 from helpers.pretrained.attentions import Attention
+from helpers.pretrained.loaded import Loaded
 from helpers.pretrained.trace import trace_encoder
 from helpers.transformer import fast
 from helpers.transformer.layers import inference
@@ -25,7 +26,7 @@ MINILM_SHA256 = {
 }
 
 
-class MiniLM:
+class MiniLM(Loaded):
     """MiniLM-L6's weights in our own encoder, with its WordPiece tokenizer.
 
     Parameters
@@ -42,11 +43,8 @@ class MiniLM:
     """
 
     def __init__(self, model, tokenizer, pooler=None):
-        self.model, self.tokenizer, self.pooler = model.eval(), tokenizer, pooler
-
-    def __repr__(self):
-        n_parameters = sum(p.numel() for p in self.model.parameters())
-        return f"MiniLM({n_parameters:,} parameters)"
+        super().__init__(model)
+        self.tokenizer, self.pooler = tokenizer, pooler
 
     def encode(self, texts):
         """Turn a list of texts into one padded batch of ids, (B, S), with [CLS] and [SEP]."""
@@ -64,11 +62,6 @@ class MiniLM:
     @cached_property
     def _bf16_pays(self):
         return fast.bf16_pays(self.device)
-
-    @property
-    def device(self):
-        """Where the model's weights are: on the CPU, or wherever ``model.to(…)`` moved them."""
-        return next(self.model.parameters()).device
 
     def sentence_vectors(self, texts, batch_size=8, quick=False):
         """Turn each text into one vector: the mean over its tokens, divided by its length.

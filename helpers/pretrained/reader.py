@@ -11,6 +11,7 @@ from helpers.models.lora import add_lora
 from helpers.pretrained.adapters import load_adapted
 from helpers.pretrained.attentions import Attention
 from helpers.pretrained.checksums import WEIGHTS
+from helpers.pretrained.loaded import Loaded
 from helpers.transformer import fast
 from helpers.transformer.layers import inference
 
@@ -61,7 +62,7 @@ class Window:
     no_answer: float
 
 
-class Reader:
+class Reader(Loaded):
     """A span model with its tokenizer: question and text in, a part of the text out.
 
     Parameters
@@ -76,14 +77,10 @@ class Reader:
     """
 
     def __init__(self, model, minilm, card=None, quick=False):
-        self.model, self.minilm, self.card = model.eval(), minilm, card or {}
-        self._reads = fast.InSixteenBits(model) if quick else model
+        super().__init__(model, card)
+        self.minilm, self._reads = minilm, fast.InSixteenBits(model) if quick else model
         # A text that is too long is cut into windows that overlap; a question never is.
         minilm.tokenizer.enable_truncation(WINDOW, stride=STRIDE, strategy="only_second")
-
-    def __repr__(self):
-        n_parameters = sum(p.numel() for p in self.model.parameters())
-        return f"Reader({n_parameters:,} parameters)"
 
     def answer(self, question, text, threshold=0.0, batch_size=8):
         """Point at the answer to a question in a text.
@@ -148,10 +145,9 @@ class Reader:
 
     def _batch(self, encodings):
         """Pad ids and segments to the longest, (B, S) each, where the model is."""
-        device = next(self.model.parameters()).device
         for kind in ("ids", "type_ids"):
-            rows = [torch.tensor(getattr(encoding, kind), device=device) for encoding in encodings]
-            yield pad_sequence(rows, batch_first=True)
+            rows = [torch.tensor(getattr(encoding, kind)) for encoding in encodings]
+            yield pad_sequence(rows, batch_first=True).to(self.device)
 
     def _encode(self, questions, texts):
         """Tokenise pairs; per pair the list of its windows."""

@@ -6,24 +6,22 @@ from helpers.models.bert import TextClassifier
 from helpers.models.lora import add_lora
 from helpers.pretrained.adapters import load_adapted
 from helpers.pretrained.checksums import WEIGHTS
+from helpers.pretrained.loaded import Loaded
 from helpers.transformer.layers import inference
 
 SENTIMENT = WEIGHTS / "sentiment.safetensors"
 RANK, ALPHA = 16, 32.0
 
 
-class Sentiment:
+class Sentiment(Loaded):
     """A TextClassifier, the `model`, with MiniLM's tokenizer: 1 = positive, 0 = negative.
 
     The `card`, a dict, says what is known of the training; `minilm` is there for its tokenizer.
     """
 
     def __init__(self, model, minilm, card=None):
-        self.model, self.minilm, self.card = model.eval(), minilm, card or {}
-
-    def __repr__(self):
-        n_parameters = sum(p.numel() for p in self.model.parameters())
-        return f"Sentiment({n_parameters:,} parameters)"
+        super().__init__(model, card)
+        self.minilm = minilm
 
     def probabilities(self, texts, batch_size=32):
         """Compute how likely each text is positive.
@@ -46,10 +44,10 @@ class Sentiment:
         """
         ids = self.minilm.encode(texts)[:, : self.model.encoder.config.max_len]
         lengths = (ids != self.model.encoder.config.pad_id).sum(1)
-        positive, device = torch.zeros(len(ids)), next(self.model.parameters()).device
+        positive = torch.zeros(len(ids))
         with inference(self.model):  # texts of one length side by side: less padding
             for rows in lengths.argsort().split(batch_size):
-                logits = self.model(ids[rows, : lengths[rows].max()].to(device))
+                logits = self.model(ids[rows, : lengths[rows].max()].to(self.device))
                 positive[rows] = logits.softmax(-1)[:, 1].cpu()
         return positive
 

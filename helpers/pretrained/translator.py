@@ -11,6 +11,7 @@ import torch
 
 from helpers.pretrained.attentions import Attention
 from helpers.pretrained.checksums import WEIGHTS, write_checksums
+from helpers.pretrained.loaded import Loaded
 from helpers.pretrained.shared import share
 from helpers.pretrained.trace import trace_translation
 from helpers.pretrained.weight_files import checked, read_weights, save_weights, tokenizer_path
@@ -44,7 +45,7 @@ def with_beginning(given, step):
     return next_logits
 
 
-class Translator:
+class Translator(Loaded):
     """A Transformer and its tokenizer: text in, text out.
 
     Parameters
@@ -58,12 +59,8 @@ class Translator:
     """
 
     def __init__(self, model, tokenizer, alphabet="", card=None):
-        self.model, self.tokenizer = model.eval(), tokenizer
-        self.alphabet, self.card = set(alphabet), card or {}
-
-    def __repr__(self):
-        n_parameters = sum(p.numel() for p in self.model.parameters())
-        return f"Translator({n_parameters:,} parameters, {len(self.tokenizer):,} pieces)"
+        super().__init__(model, card, f", {len(tokenizer):,} pieces")
+        self.tokenizer, self.alphabet = tokenizer, set(alphabet)
 
     def encode(self, texts):
         """Turn texts into one padded batch of ids, (B, S), each ending with `<eos>`.
@@ -163,8 +160,7 @@ class Translator:
 
     def _decode(self, src_ids, beam_size, length_penalty, given=()):
         """Return for each sentence the ids of what was found, best first; `given` come first."""
-        device = next(self.model.parameters()).device
-        step = with_beginning(given, self.model.decoder_step(src_ids.to(device)))
+        step = with_beginning(given, self.model.decoder_step(src_ids.to(self.device)))
         max_len = self.longest_output(src_ids)
         if beam_size == 1:
             return [[ids] for ids in decoding.greedy(step, len(src_ids), BOS, EOS, max_len)]
@@ -177,9 +173,9 @@ class Translator:
 
         A given `translation` is looked at instead of the model's own.
         """
-        device = next(self.model.parameters()).device
         src_ids, tgt_ids = self._pair(text, translation)
-        src_ids, given = src_ids.to(device), torch.tensor([[BOS, *tgt_ids[:-1]]], device=device)
+        given = torch.tensor([[BOS, *tgt_ids[:-1]]], device=self.device)
+        src_ids = src_ids.to(self.device)
         encoder, decoder, cross = (x[0].cpu() for x in self.model.attention_maps(src_ids, given))
         source = self.tokenizer.tokens(src_ids[0].tolist())
         written = self.tokenizer.tokens(tgt_ids)
@@ -224,11 +220,8 @@ class Translator:
         return replace(other._traced(src_ids, tgt_ids), again=other.trace)
 
     def _traced(self, src_ids, tgt_ids):
-        device = next(self.model.parameters()).device
-        ids = torch.tensor([BOS, *tgt_ids], device=device)
-        found = trace_translation(
-            self.model, src_ids[0].to(device), ids, self.tokenizer.tokens, "the translator"
-        )
+        ids = src_ids[0].to(self.device), torch.tensor([BOS, *tgt_ids], device=self.device)
+        found = trace_translation(self.model, *ids, self.tokenizer.tokens, "the translator")
 
         def onward(row, token_id):
             given = [*tgt_ids[:row], token_id]

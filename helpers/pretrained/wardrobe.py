@@ -9,6 +9,7 @@ import torch
 from helpers.data.clothes import CLASSES, SIDE, as_input
 from helpers.models.vit import SmallCNN, VisionTransformer, VitConfig
 from helpers.pretrained.checksums import WEIGHTS
+from helpers.pretrained.loaded import Loaded
 from helpers.pretrained.measured import measured
 from helpers.pretrained.trace import trace_vision
 from helpers.pretrained.weight_files import checked, read_weights, save_weights
@@ -19,18 +20,14 @@ RECIPE = "python -m recipes.wardrobe"
 CNN_WIDTHS = 24, 48, 84  # as many parameters as the Vision Transformer, within one in a hundred
 
 
-class Wardrobe:
+class Wardrobe(Loaded):
     """A Vision Transformer for grey pictures of clothes, 28 × 28 pixels.
 
     The `card`, a dict, says how the `model` was trained and how well it does.
     """
 
     def __init__(self, model, card=None):
-        self.model, self.card = model.eval(), card or {}
-
-    def __repr__(self):
-        n_parameters = sum(p.numel() for p in self.model.parameters())
-        return f"Wardrobe({n_parameters:,} parameters, {len(CLASSES)} classes)"
+        super().__init__(model, card, f", {len(CLASSES)} classes")
 
     def probabilities(self, images, batch_size=50):
         """Compute the probability of every class.

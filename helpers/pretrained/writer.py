@@ -5,6 +5,7 @@ import itertools
 import torch
 
 from helpers.pretrained.attentions import Attention
+from helpers.pretrained.loaded import Loaded
 from helpers.text.byte_alphabet import BYTE_OF
 from helpers.training.language_modelling import bits_per_byte, nats_of_text
 from helpers.transformer import decoding
@@ -13,7 +14,7 @@ from helpers.transformer.layers import inference
 NEVER = -1  # no token has this id, so nothing ends a text but its length
 
 
-class Writer:
+class Writer(Loaded):
     """A decoder and its byte-level tokenizer: a beginning in, a continuation out.
 
     The `model` is a GPT, the `tokenizer` a tokenizers.Tokenizer, and the `card`, a dict, says what
@@ -21,19 +22,10 @@ class Writer:
     """
 
     def __init__(self, model, tokenizer, card=None):
-        self.model, self.tokenizer, self.card = model.eval(), tokenizer, card or {}
+        super().__init__(model, card, f", {model.config.vocab_size:,} pieces")
+        self.tokenizer = tokenizer
         # Whoever types <|end|> means seven characters, not the end of a conversation.
         tokenizer.encode_special_tokens = True
-
-    def __repr__(self):
-        n_parameters = sum(p.numel() for p in self.model.parameters())
-        n_pieces = self.model.config.vocab_size
-        return f"{type(self).__name__}({n_parameters:,} parameters, {n_pieces:,} pieces)"
-
-    @property
-    def device(self):
-        """Where the model's weights are: on the CPU, or wherever ``model.to(…)`` moved them."""
-        return next(self.model.parameters()).device
 
     def encode(self, text):
         """Turn a text into ids of shape (T,); an empty one, or no string, is a ValueError."""
