@@ -58,10 +58,6 @@ class Wardrobe(Loaded):
         """
         return self.probabilities(images).argmax(-1)
 
-    def names(self, images):
-        """Name the likeliest class of every picture, uint8 (N, 28, 28), in words; a list."""
-        return [CLASSES[label] for label in self.classify(images)]
-
     def attend(self, images):
         """Return all weights on `images` (N, 28, 28): (N, layers, heads, 1 + patches, 1 + patches).
 

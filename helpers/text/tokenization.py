@@ -5,12 +5,11 @@ import json
 import re
 import unicodedata
 from collections import Counter
-from pathlib import Path
 
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
 from helpers.machine.atomic_writes import atomic_write
-from helpers.text.byte_alphabet import BYTE_OF
+from helpers.text.byte_alphabet import BYTE_OF, shown
 
 PAD, BOS, EOS, UNK = range(4)
 SPECIALS = ["<pad>", "<bos>", "<eos>", "<unk>"]
@@ -58,16 +57,6 @@ class WordVocabulary:
     def decode(self, ids):
         """Turn ids back into text; special tokens but `<unk>` are left out."""
         return " ".join(self.words[i] for i in ids if i not in (PAD, BOS, EOS))
-
-    def save(self, path):
-        """Write the words as JSON."""
-        with atomic_write(path) as partial:
-            partial.write_text(json.dumps(self.words[4:], ensure_ascii=False), encoding="utf-8")
-
-    @classmethod
-    def load(cls, path):
-        """Read what `save` wrote."""
-        return cls(json.loads(Path(path).read_text(encoding="utf-8")))
 
 
 class BytePairTokenizer:
@@ -140,7 +129,8 @@ class BytePairTokenizer:
 
         A piece that ends in the middle of a character is shown as its bytes, such as ``<C3>``.
         """
-        return [_readable(self.tokenizer.id_to_token(int(i))) for i in ids]
+        names = [self.tokenizer.id_to_token(int(i)) for i in ids]
+        return [one if one in SPECIALS else shown(bytes(BYTE_OF[c] for c in one)) for one in names]
 
     def decode(self, ids):
         """Turn ids back into text; special tokens are left out."""
@@ -161,13 +151,3 @@ def clean(text):
     """Normalise text: composed accents, single spaces, straight apostrophes."""
     text = unicodedata.normalize("NFC", text).replace("\u2019", "'")
     return re.sub(r"\s+", " ", text).strip()
-
-
-def _readable(piece):
-    if piece in SPECIALS:
-        return piece
-    raw = bytes(BYTE_OF[c] for c in piece)
-    try:
-        return raw.decode("utf-8").replace(" ", "▁")
-    except UnicodeDecodeError:
-        return "".join(f"<{b:02X}>" for b in raw)

@@ -5,6 +5,7 @@ from collections import Counter
 import traitlets
 
 from helpers.plots import BLUE, GREY, INK, ORANGE
+from helpers.text.byte_alphabet import shown
 from helpers.text.subwords import BYTES, count_pairs, merge_pair
 from helpers.widgets.readable import width_of
 from helpers.widgets.sentence_explorer import SentenceExplorer
@@ -13,14 +14,6 @@ from helpers.widgets.svg import Sheet
 WORDS = "hat hat hat hat hat that that that that chat chat chat cat cat"
 MOST_WORDS, LONGEST_WORD, MOST_MERGES, MOST_PAIRS = 7, 10, 20, 8
 PITCH = 36  # pixels from row to row
-
-
-def shown(piece: bytes) -> str:
-    """Write a piece of bytes as text; half a character as its bytes in hexadecimal."""
-    try:
-        return piece.decode("utf-8").replace(" ", "▁")
-    except UnicodeDecodeError:
-        return "".join(f"<{byte:02X}>" for byte in piece)
 
 
 def _learn(counts, unseen, plan):
