@@ -384,12 +384,8 @@ def test_the_parts_of_a_score_add_up_to_the_models_own(trace):
         assert view._asked["pairs"] == told["pairs"]
     assert view._double.cache_info().misses == 1  # the model is copied once
     for cell in ("1,2/why", "1,0/why,2", "1,0/why,0", "1,0/why0"):
-        refuses(
-            "there is no place",
-            view.set_trait,
-            "place",
-            f"decoder/2/masked-self-attention/0/{cell}",
-        )
+        place = f"decoder/2/masked-self-attention/0/{cell}"
+        refuses("there is no place", view.set_trait, "place", place)
 
 
 def test_another_token_is_written_and_the_model_goes_on(translator, trace):

@@ -3,7 +3,6 @@
 import itertools
 import math
 
-import pytest
 import torch
 from drawn import drawn
 from hypothesis import strategies as some
@@ -24,24 +23,14 @@ def by_rule(length, causal, rule):
     )
 
 
-@pytest.mark.slow
-@drawn(length, width, direction)
-def test_a_window_is_the_nearest_positions(length, window, causal):
-    expected = by_rule(length, causal, lambda t, s: abs(t - s) < window)
-    assert torch.equal(patterns.window_mask(length, window, causal), expected)
-
-
-@pytest.mark.slow
-@drawn(length, width, direction)
-def test_a_stride_is_a_window_and_every_nth_position(length, stride, causal):
-    expected = by_rule(length, causal, lambda t, s: abs(t - s) < stride or abs(t - s) % stride == 0)
-    assert torch.equal(patterns.strided_mask(length, stride, causal), expected)
-
-
 @drawn(length, width, some.integers(0, 3), direction)
-def test_global_positions_see_all_and_are_seen_by_all(length, window, n_global, causal):
-    expected = by_rule(length, causal, lambda t, s: abs(t - s) < window or min(t, s) < n_global)
-    assert torch.equal(patterns.global_mask(length, window, n_global, causal), expected)
+def test_a_window_every_nth_position_and_those_that_see_all_and_are_seen(length, n, few, causal):
+    window = by_rule(length, causal, lambda t, s: abs(t - s) < n)
+    assert torch.equal(patterns.window_mask(length, n, causal), window)
+    every_nth = by_rule(length, causal, lambda t, s: abs(t - s) % n == 0)
+    assert torch.equal(patterns.strided_mask(length, n, causal), window | every_nth)
+    by_all = by_rule(length, causal, lambda t, s: min(t, s) < few)
+    assert torch.equal(patterns.global_mask(length, n, few, causal), window | by_all)
 
 
 def test_a_query_sees_at_least_itself_and_blocks_fill_the_text():

@@ -215,18 +215,12 @@ def test_markup_in_a_prompt_is_code_and_emphasis_and_nothing_else():
     assert panels.rich("2 * 3 * 4, a*b*c and one ` only") == "2 * 3 * 4, a*b*c and one ` only"
 
 
-@pytest.mark.parametrize(
-    ("value", "unit", "text"),
-    [
-        (7.0234, "%", "7.02%"),
-        (-0.5, "", "−0.5"),
-        (80000, "weights", "80,000 weights"),
-        (1234.5, "", "1,234"),
-        (6.4e9, "", "6,400,000,000"),
-    ],
-)
-def test_numbers_are_written_for_reading(value, unit, text):
-    assert numerals.write(value, unit) == text
+def test_numbers_are_written_for_reading():
+    assert numerals.write(7.0234, "%") == "7.02%"
+    assert numerals.write(-0.5) == "−0.5"
+    assert numerals.write(80000, "weights") == "80,000 weights"
+    assert numerals.write(1234.5) == "1,234"
+    assert numerals.write(6.4e9) == "6,400,000,000"
 
 
 @pytest.mark.parametrize("prediction", content.catalogue("prediction").values())

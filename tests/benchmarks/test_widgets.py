@@ -52,23 +52,18 @@ def timing(stage, mark, change, after=""):
     }}"""
 
 
-# A slider's own event, as from a hand on it.
-SLIDE = """slider.value = %s;
-        slider.dispatchEvent(new Event('input', { bubbles: true }));"""
-HEAD = timing(
-    ".av-stage",
-    "painted",
-    """const slider = document.querySelector('.av input[aria-label="Head"]');
-        """
-    + SLIDE % "1 + (Number(slider.value) % 12)",
-)
-MOVE = timing(
-    ".course-explorer",
-    "answered",
-    """const slider = stage.querySelector('input[type=range]:not([hidden])');
-        """
-    + SLIDE % "Number(slider.value) + (i % 2 ? -1 : 1) * Number(slider.step)",
-)
+def moving(stage, mark, slider, to):
+    """Write the script that times a slider's own event, as from a hand on it."""
+    change = f"""const slider = document.querySelector({slider!r});
+        slider.value = {to};
+        slider.dispatchEvent(new Event('input', {{ bubbles: true }}));"""
+    return timing(stage, mark, change)
+
+
+SLIDER = '.av input[aria-label="Head"]', ".course-explorer input[type=range]:not([hidden])"
+HEAD = moving(".av-stage", "painted", SLIDER[0], "1 + (Number(slider.value) % 12)")
+STEP = "Number(slider.value) + (i % 2 ? -1 : 1) * Number(slider.step)"
+MOVE = moving(".course-explorer", "answered", SLIDER[1], STEP)
 IMPORTS = """
 from helpers.pretrained.translator import load_translator
 from helpers.widgets.decoding_explorer import DecodingExplorer
