@@ -455,7 +455,7 @@ def test_the_ward_round_shows_a_symptom_counts_looks_and_judges_each_guess():
             said = "Here, " if seen else "Look there."  # what rules it out is looked up
             assert "With “{fault}”, {would} ".format(**WARD[guess]) + said in shown
             assert (f", {number} guess" in widget.svg, "✓" in widget.svg, why in shown) == (1, 0, 0)
-            assert "Each guess needs a look." in shown
+            assert "Each guess costs a look." in shown
         orders.add(tuple(faults))
         for widget.module in (0, first - 1, first, 0):
             pass
@@ -561,7 +561,7 @@ def test_hints_follow_what_the_hand_did():
     assert "never reaches" in patterns.describe()
     sharp = ScaleExplorer(power=9, draw_number=60).svg
     assert (sharp.count("&gt;99.9%"), sharp.count(">100%<")) == (1, 1)  # an axis ends at 100%
-    at = (0.08, "which one"), (0.42, "Found"), (3, "Nearly"), (0.02, "Hardly")
+    at = (0.08, "which value"), (0.42, "Found"), (3, "Nearly"), (0.02, "Hardly")
     assert all(said in KernelRegression(width=h).tell()[1] for h, said in at)
     assert "about 1 point counts" in KernelRegression(width=0.02, query=6.0).tell()[0]
     wide, narrow = (KernelRegression(width=h).svg.count("<line") for h in (3, 0.05))

@@ -138,7 +138,7 @@ def test_a_side_is_compared_with_the_first_and_its_map_drawn_to_one_scale(side, 
     assert widget._pixels(widget.chosen).any()  # not one of the black ones
     widget.reset()
     send(widget, set={"side": side}, number=1)
-    assert widget.tell()[1] == f"Against side 7: patches × {patches}, weights × {weights}."
+    assert widget.tell()[1] == f"Compared with side 7: patches × {patches}, weights × {weights}."
     assert f"token {widget.chosen + 1}, as the class token is the first" in widget.svg
     square = re.search(rf'width="([\d.]+)" height="\1" fill="{BLUE}"', widget.svg)
     assert float(square[1]) == pytest.approx(0.4 * (1 + (28 // side) ** 2), abs=0.05)

@@ -145,7 +145,7 @@ def test_many_squeezed_at_once_are_what_each_is_alone():
     gru, encoded, sentence = load_toy("gru"), [], "le chat noir dort ."
     gru.model.encoder.register_forward_hook(lambda *_: encoded.append(1))
     w = RNNStepper(gru.model, gru.source, gru.target, sentence)
-    assert w.tell()[0] == "“chat” takes 60% of the state going down; the first, “le”, keeps 40%."
+    assert w.tell()[0] == "“chat” takes 60% of the downward state, and the first, “le”, keeps 40%."
     assert len(encoded) == 2  # and once for all words that a share is measured with
     ids, written = gru.source.encode(sentence, eos=True), [one["written"] for one in w.squeezed()]
     assert len({len(ids) for ids in written}) > 2
@@ -185,7 +185,7 @@ def test_the_right_translation_decides_what_is_kept_even_with_all_numbers():
     gru = load_toy("gru")
     w = RNNStepper(gru.model, gru.source, gru.target, "la grande fille chante .", kept=128)
     said = "128 numbers keep 3 of 4 words and add 1 other."
-    told = "Even all 128 lose “girl”: the model’s own mistake."
+    told = "Even all 128 lose “girl”, so it’s the model’s own mistake."
     assert (w.tell(), w.numbers["stays"][2][-1]) == ((said, told), False)
     assert any(w.numbers["stays"][2])  # fewer keep it
     assert re.search(f'{BAD}" [^>]*>turtle<', w.svg)
@@ -201,7 +201,7 @@ def test_the_right_translation_decides_what_is_kept_even_with_all_numbers():
     assert (w.sentence, w.numbers["target"][-2:]) == ("Le chat noir dort .", [".", "<eos>"])
     w.step = LAST
     right = w.numbers["right"]
-    said = f"Every word is in its place; the fewest that do it are {right.index(True)}."
+    said = f"Every word is in its place, which takes at least {right.index(True)}."
     for w.kept in reversed(range(129)):
         odd = w.numbers["target"][:-1] != w.numbers["whole"]
         assert odd is not right[w.kept]
@@ -210,14 +210,14 @@ def test_the_right_translation_decides_what_is_kept_even_with_all_numbers():
         assert bool(again) == (not odd and not all(right[w.kept :]))
         lost = again and w.traces(kept=range(129))[int(again[1])]["lost"]
         assert not again or again[2] in [w.numbers["whole"][i] for i in lost]
-    assert "Nothing gets through:" in w.tell()[1]
+    assert "Nothing gets through, so" in w.tell()[1]
     w.take({"sentence": "elle dort .", "step": LAST})
     assert w.kept == 128  # a new sentence is first translated with all
     assert "il, elle: these texts only say “it”" in w.svg
     w.take({"sentence": "la femme voit le chat noir .", "step": LAST})
-    assert w.tell()[1].startswith("Even all 128 lose “black”:")
+    assert w.tell()[1].startswith("Even all 128 lose “black”, so")
     w.kept = 53
-    assert w.tell()[1].startswith("Every word is in its place; the fewest that do it are")
+    assert w.tell()[1].startswith("Every word is in its place, which takes at least")
     w.take({"sentence": "un cheval suit la reine .", "kept": 5})
     assert "Every word is there, but so are others" in w.tell()[1]
     w.reset()

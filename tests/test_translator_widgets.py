@@ -379,7 +379,7 @@ def test_samples_follow_the_seed_and_the_dials(make):
     assert "before → after dials" in widget.svg
     assert "At temperature 2.0, unlikely tokens are drawn" in widget.tell()[1]
     widget.take({"sentence": STATION, "top_k": 3, "seed": 3, "step": 2})
-    assert "a chance of 0.15; before the dials it was 0.06" in widget.tell()[0]
+    assert "with chance 0.15 (0.06 before the dials)" in widget.tell()[0]
     assert "0.06 → 0.15" in widget.svg
     widget.reset()
     widget.top_k = 1

@@ -19,7 +19,7 @@ RULES = {
     "window": ("It sees phrases and word order.", "Each position reads {} to each side."),
     "strided": (
         "In a picture {} wide, it sees a column.",
-        "News jumps by less than {0} or by multiples of it.",
+        "News jumps by less than {0}, or by multiples of {0}.",
     ),
     "global": ("Position 1 sums up the text.", "All read position 1, which reads all of them."),
 }
@@ -112,7 +112,7 @@ class AttentionPatterns(Explorer):
         way, last = [place + 1 for place in found["way"]], found["query"] + 1
         via = f"The news goes by way of {', '.join(map(str, way[1:-1]))}."
         reaches = f"reaches {last} after {self._layers(needed)}"
-        asked = "Does another one need fewer layers or pairs?"
+        asked = "Does another pattern need fewer layers or pairs?"
         if needed == math.inf:
             reaches, asked = f"never reaches {last}", "Press another pattern, or widen the window."
         elif needed > MOST:

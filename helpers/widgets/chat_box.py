@@ -29,7 +29,7 @@ MEANS = {  # how the model reads then, and what that means
     "the reply isn't opened": ("Without <|assistant|>", "No token says whose turn it is now."),
     "the roles swapped": ("With the roles swapped",
                           "Your words now come after <|assistant|>, the answer after <|user|>."),
-    "no template": ("Without the template", "The model reads a line like one from a story."),
+    "no template": ("Without the template", "The model reads it like a line from a story."),
 }  # fmt: skip
 # A message and its right answer, which our assistant gives with the whole template. What else it
 # writes with a broken one is wrong, and each way to break it spoils other messages.

@@ -184,19 +184,19 @@ class DecodingExplorer(TranslatedSentence):
             headline = f"Step {self.step}: {self._tell_search()}."
         elif t >= len(self.forced) and found["ids"][t] != found["candidates"][0][0]:  # a sample's
             drawn = share(found["drawn"])
-            before = f"; before the dials it was {sure}" if drawn != sure else ""
-            headline = f"Step {self.step}: the dice gave “{word}”, a chance of {drawn}{before}."
+            before = f" ({sure} before the dials)" if drawn != sure else ""
+            headline = f"Step {self.step}: the dice gave “{word}”, with chance {drawn}{before}."
         else:
             headline = f"Step {self.step}: the model gives “{word}” {sure} and {rival}."
         if self.forced:
             if found["own"] == found["translation"]:
-                return headline, "The text is the same without you. Force another token."
-            return headline, f"Without you it wrote: {found['own']}"
+                return headline, "The text is the same without your token. Force another one."
+            return headline, f"Without your token it would be: {found['own']}"
         if self.step > len(found["ids"]):  # a beam's
             if self.step == MOST_PIECES:
                 return headline, f"A translation has {MOST_PIECES} tokens at most."
             can = "No other can" if self.step == len(found["columns"]) else "Another could still"
-            return headline, f"{can} end among the best {self.beam_size}."
+            return headline, f"{can} finish among the best {self.beam_size}."
         if found["columns"]:
             return headline, self._ask_of_search()
         least = found["sure"].index(min(found["sure"]))
@@ -204,7 +204,7 @@ class DecodingExplorer(TranslatedSentence):
             warm = number(self.temperature, 1)
             asked = f"At temperature {warm}, unlikely tokens are drawn. Lower it, or lower top-p."
         elif found["kept"] == 1:
-            asked = "The dials leave one token to draw, the likeliest: greedy takes the same."
+            asked = "The dials leave only the likeliest token, which greedy takes too."
         elif other[2] >= CLOSE or t == least:
             asked = f"Press “{other[1]}” in the list. How does the sentence go on then?"
         else:
@@ -226,7 +226,7 @@ class DecodingExplorer(TranslatedSentence):
         if best is not found["finished"][0]:
             return f"The length penalty decides: without it, “{decode(best.ids)}” would win."
         if found["t"] == len(found["ids"]) - 1 and self.length_penalty:
-            return "Without the length penalty the same one wins. Force a token that is kept."
+            return "Without the length penalty, the same text wins. Force a token that is kept."
         if parts is not None:
             return f"Greedy leaves the winner’s path at step {parts + 1}. What does it take there?"
         return "Greedy writes the same. Press a token that is kept: how does that sentence end?"

@@ -215,7 +215,7 @@ class HeadSwitches(Explorer):
         more, little = found["more"], f"On {of} sentences a gap below {NOISE} means little."
         cross, own = [*self._parts.values()][1:]
         if {*cross} <= {*self.silent} and len(set(found["translations"])) == 1:
-            asked = "All the same: the decoder no longer sees the French. Without self-attention?"
+            asked = "All are alike: the decoder no longer sees the French. Without self-attention?"
         elif {*own} == {*self.silent}:
             asked = f"The loss rises by {number(more)}. And with no cross-attention?"
         elif more < 0 and (n == 1 or not found["changed"]):

@@ -91,7 +91,7 @@ class KernelRegression(Explorer):
         n = number(found["effective"], 1)
         counts = "1 point counts" if n == "1.0" else f"{n} points count"
         spans = [(one.max() - one.min()).item() for one in (found["estimates"], self._values)]
-        asked = "Pull h: which one brings the estimate closest to the true curve?"
+        asked = "Pull h: which value brings the estimate closest to the true curve?"
         if found["effective"] < 1.5 or self.width < 0.05:
             asked = "Hardly more than one point has weight. Pull h up: when is the curve flat?"
         elif spans[0] < spans[1] / 4:
@@ -99,7 +99,7 @@ class KernelRegression(Explorer):
         elif found["error"] < self._near:
             flat = f"from {number(self._flat[0])} to {number(self._flat[-1])}"
             asked = (
-                f"Found: h = {number(self._best)} is best, and any h {flat} costs less than 0.01."
+                f"Found: h = {number(self._best)} is best; any h {flat} is less than 0.01 worse."
             )
         return f"At h = {h}, about {counts} here. {off}", asked
 

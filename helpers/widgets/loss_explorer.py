@@ -70,7 +70,7 @@ class LossExplorer(Explorer):
         if after == found["cross_entropy"]:  # nothing has changed since
             asked = f"This step took the loss from {before} to {loss}. Press it again."
         elif found["kl"] < 0.01:
-            asked = "The prediction is the target, nearly: the arrows are gone, so is the gradient."
+            asked = "Prediction and target nearly agree, so arrows and gradient are gone."
         return said, asked
 
     def draw(self):

@@ -184,10 +184,10 @@ def _neighbour(weights, tokens):
     row = max(words, key=lambda i: weights[head, i, (i + d) % len(tokens)].item())
     beside = (row + d) % len(tokens)
     best = "No other head of this layer gives it as much."
-    other = f"Another one gives it {most}. Press “Layer” to look for it."
+    other = f"Another head gives it {most}. Press “Layer” to look for that head."
     where = {"before": "back, just left", "after": "ahead, just right"}[side]
     asks = f"Which one looks one token {where} of the diagonal? Guess, then press its square."
-    alike = "No head stands out by looking at a neighbour. Press one."
+    alike = "No head stands out for looking at a neighbour. Press one."
     answers = [
         f"Head {i + 1} gives {percent(share)} of a token’s weight to the one {side} it, on "
         f"average. {(best if i == head else other) if clear else alike[:-11]}"

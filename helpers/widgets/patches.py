@@ -69,9 +69,9 @@ class PatchCutter(Explorer):
         n, first = self.numbers, (SIDE // 7) ** 2
         times = n["tokens"] / first, n["weights"] / (first + 1) ** 2
         patches, weights = (number(one, 0 if one > 10 else 2) for one in times)
-        asked = f"Against side 7: patches × {patches}, weights × {weights}."
+        asked = f"Compared with side 7: patches × {patches}, weights × {weights}."
         if self.side == 7:
-            asked = "Choose a smaller side. The patches grow in number, and what grows faster?"
+            asked = "Choose a smaller side. There are more patches then, but what grows faster?"
         return (
             f"{n['tokens']} patches of {n['width']} numbers. With the class token, one attention "
             f"map has {n['tokens'] + 1}² weights.",

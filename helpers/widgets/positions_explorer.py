@@ -68,14 +68,14 @@ class PositionExplorer(Explorer):
             asked = "Pull a dot or a hand. Both hands turn; does the angle between them change?"
             return (
                 f"Dimensions {first} and {first + 1} (pair {self.pair}) make a clock hand: here at "
-                f"p = {self.position}, and again {self.shift} further on.",
+                f"p = {self.position}, and again at p + {self.shift}.",
                 slow or asked,
             )
         asked = "It doesn’t depend on p. Does it depend on k, or on the pair?"
         if self.shift != self._start["shift"] and self.pair != self._start["pair"]:
             asked = f"It doesn’t depend on p, only on k and on the pair. {slow}".rstrip()
         turns = f"pair {pairs[0]} moves by {first}, pair {pairs[1]} by {other}"
-        return f"From any p, {self.shift} on: {turns}.", asked
+        return f"From any p to p + {self.shift}, {turns}.", asked
 
     def draw(self):
         return [self._draw_table(), self._draw_near(), self._draw_waves(), self._draw_turn()]

@@ -183,10 +183,10 @@ class RNNStepper(SentenceStepper):
         n, size, target = len(found["source"]), len(found["last"]), found["target"]
         if step <= n:
             words, shares = found["source"], found["shares"][0][step - 1]
-            said = f"“{words[step - 1]}” takes {percent(shares[step - 1])} of the state going down"
-            kept = f"; the first, “{words[0]}”, keeps {percent(shares[0])}."
+            said = f"“{words[step - 1]}” takes {percent(shares[step - 1])} of the downward state"
+            kept = f", and the first, “{words[0]}”, keeps {percent(shares[0])}."
             said += kept if step > 1 else ", as no word comes before it."
-            asked = "The share says how far another word there would move the state. Press “Play”."
+            asked = "A word’s share says how far another word would move the state. Press “Play”."
             return said, asked
         if step == n + 1:
             return (
@@ -210,18 +210,18 @@ class RNNStepper(SentenceStepper):
         if not follows_grammar(found["source"][:-1]):
             return "The model doesn’t know sentences of this form. Try one like “le chat dort.”"
         if not self.kept:
-            return "Nothing gets through: what is right is so by chance."
+            return "Nothing gets through, so any word that is right is right by chance."
         never = ", ".join(f"“{found['whole'][i]}”" for i, stay in stays.items() if not stay[-1])
         if never and (not any(right) or self.kept == len(right) - 1):
-            return f"Even all {len(right) - 1} lose {never}: the model’s own mistake."
+            return f"Even all {len(right) - 1} lose {never}, so it’s the model’s own mistake."
         if found["new"] and not found["lost"]:
             return "Every word is there, but so are others, in red."
         if not right[self.kept]:
-            return "Drag the dot to a place where all are blue. Is it the leftmost?"
+            return "Drag the dot to where all words are blue. Is it the leftmost such place?"
         again = ((k, i) for k in range(self.kept, len(right)) for i in stays if not stays[i][k])
         told = " More can be worse: with {}, “{}” is lost again."
         more = next((told.format(k, found["whole"][i]) for k, i in again), "")
-        return f"Every word is in its place; the fewest that do it are {right.index(True)}.{more}"
+        return f"Every word is in its place, which takes at least {right.index(True)}.{more}"
 
     def draw(self):
         n = len(self.numbers["source"])

@@ -130,7 +130,7 @@ class SpanExplorer(Explorer):
             return f"The model answers {answer}.", f"{other}. {asked}"
         marked = f"You marked “{words}”: {share(found['shares'][found['chosen']])}."
         if not found["valid"]:
-            why = "the end comes first" if not words else f"above {LONGEST} tokens"
+            why = "the end comes first" if not words else f"it has over {LONGEST} tokens"
             marked = f"You marked no span: {why}."
         return marked, f"The model answers {answer}. {asked}"
 

@@ -154,7 +154,7 @@ class WardRound(Explorer):
         if found:
             asked = f"Found with {', '.join(self.numbers['counted'])}."
         elif self._notes[self.patient][1] and not self.numbers["paid"]:
-            asked = "Each guess needs a look. Look at another part."
+            asked = "Each guess costs a look. First look at another part."
         elif self.numbers["traced"]:
             asked = f"The fault begins at {_plain(modules[first][0])}. Name it."
         elif not told:
