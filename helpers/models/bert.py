@@ -6,8 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from helpers.transformer.attention import recorded_weights
-from helpers.transformer.layers import Dropout, EncoderLayer, inference
+from helpers.models.attending import Attending
+from helpers.transformer.layers import Dropout, EncoderLayer
 from helpers.transformer.masks import padding_mask
 from helpers.transformer.positions import LearnedPositions
 
@@ -27,7 +27,7 @@ class BertConfig:
     norm_eps: float = 1e-12
 
 
-class BertEncoder(nn.Module):
+class BertEncoder(Attending):
     """An encoder alone: token, position and segment embeddings, then post-norm encoder layers.
 
     Source
@@ -75,22 +75,6 @@ class BertEncoder(nn.Module):
         for layer in self.layers:
             x = layer(x, mask)
         return x
-
-    def attention_maps(self, token_ids, segment_ids=None):
-        """Return the attention weights of every head of every layer, with dropout off.
-
-        Parameters
-        ----------
-        token_ids, segment_ids : integer Tensor of shape (B, S)
-            As in `forward`.
-
-        Returns
-        -------
-        weights : Tensor of shape (B, layers, H, S, S)
-        """
-        with inference(self), recorded_weights(self) as maps:
-            self(token_ids, segment_ids)
-        return torch.stack(maps, dim=1)
 
 
 class Pooler(nn.Module):

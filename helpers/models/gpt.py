@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+from helpers.models.attending import Attending
 from helpers.models.modern import RMSNorm, SwiGLU
 from helpers.transformer.attention import (
     MultiHeadAttention,
-    recorded_weights,
     scaled_dot_product_attention,
 )
 from helpers.transformer.cache import KeyValueCache
@@ -182,7 +182,7 @@ class GPTLayer(nn.Module):
         return self.residual_2(x, self.feed_forward)
 
 
-class GPT(nn.Module):
+class GPT(Attending):
     """Predict every next token from the tokens before it.
 
     Source
@@ -190,6 +190,8 @@ class GPT(nn.Module):
     Radford et al. (2018), "Improving Language Understanding by Generative Pre-Training"; Radford
     et al. (2019), section 2.3, for the order of the norms and the initialisation.
     """
+
+    runs = "decode"
 
     def __init__(self, config: GPTConfig):
         super().__init__()
@@ -294,21 +296,6 @@ class GPT(nn.Module):
             return logits.clone()  # outside, so that it may be used in training
 
         return step
-
-    def attention_maps(self, ids):
-        """Return the attention weights of every head of every layer, with dropout off.
-
-        Parameters
-        ----------
-        ids : integer Tensor of shape (B, T)
-
-        Returns
-        -------
-        weights : Tensor of shape (B, layers, H, T, T)
-        """
-        with inference(self), recorded_weights(self) as maps:
-            self.decode(ids)
-        return torch.stack(maps, dim=1)
 
 
 class GPTCache:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from helpers.transformer.attention import recorded_weights
-from helpers.transformer.layers import Dropout, EncoderLayer, inference
+from helpers.models.attending import Attending
+from helpers.transformer.layers import Dropout, EncoderLayer
 from helpers.transformer.positions import LearnedPositions
 
 
@@ -113,13 +113,15 @@ def unpatchify(patches, patch_size, n_rows):
     return grid.permute(0, 3, 1, 4, 2, 5).flatten(4).flatten(2, 3)
 
 
-class VisionTransformer(nn.Module):
+class VisionTransformer(Attending):
     """Classify pictures: patches, a class token, positions, pre-norm encoder layers, a linear head.
 
     Source
     ------
     Section 3.1, eqs. (1) to (4).
     """
+
+    runs = "encode"
 
     def __init__(self, config: VitConfig):
         super().__init__()
@@ -170,21 +172,6 @@ class VisionTransformer(nn.Module):
         for layer in self.layers:
             x = layer(x)
         return self.norm(x)
-
-    def attention_maps(self, images):
-        """Return the attention weights of every head of every layer, with dropout off.
-
-        Parameters
-        ----------
-        images : Tensor of shape (B, C, height, width)
-
-        Returns
-        -------
-        weights : Tensor of shape (B, layers, H, 1 + N, 1 + N)
-        """
-        with inference(self), recorded_weights(self) as maps:
-            self.encode(images)
-        return torch.stack(maps, dim=1)
 
 
 def attention_rollout(weights):

@@ -13,8 +13,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from helpers.data import drums
-from helpers.transformer.attention import recorded_weights
-from helpers.transformer.layers import EncoderLayer, inference
+from helpers.models.attending import Attending
+from helpers.transformer.layers import EncoderLayer
 
 GENRES = ("rock", "latin", "funk", "jazz")  # the four with the most windows
 N_STEPS, N_VOICES = 2 * drums.STEPS_PER_BAR, len(drums.VOICES)
@@ -182,7 +182,7 @@ class LastLayer(EncoderLayer):
         return self.residual_2(x, self.feed_forward)
 
 
-class GenreClassifier(nn.Module):
+class GenreClassifier(Attending):
     """Classify windows of strokes with pre-norm encoder layers and a class token.
 
     Parameters
@@ -210,12 +210,6 @@ class GenreClassifier(nn.Module):
         x = self.embed(ids, steps, self.tokens, self.steps, self.class_token)
         layers = [*self.layers, lambda x, mask: self.norm(x)]  # pre-norm: one more at the end
         return self.read(x, real, layers, self.head)
-
-    def attention_maps(self, ids, steps, real):
-        """Return the attention weights of all layers, (N, layers, H, 1 + T, 1 + T)."""
-        with inference(self), recorded_weights(self) as maps:
-            self(ids, steps, real)
-        return torch.stack(maps, dim=1)
 
 
 def weight_per_beat(weights, steps, n_beats):
