@@ -176,16 +176,16 @@ def test_the_weights_with_the_best_score_are_kept(scores, best, average):
 def plain_loop(model, pairs, s):
     """Train as the settings say, written down once more: the averaged weights of every epoch."""
     optimizer = torch.optim.AdamW(
-        model.parameters(), lr=0.0, betas=s.betas, eps=1e-9, weight_decay=s.weight_decay
+        model.parameters(), lr=0.0, betas=training.BETAS, eps=1e-9, weight_decay=s.weight_decay
     )
-    total = s.epochs * len(token_batches(pairs, s.batch_tokens, s.pad_multiple, seed=0))
+    total = s.epochs * len(token_batches(pairs, s.batch_tokens, training.PAD_MULTIPLE, seed=0))
     average, step = weights_of(model), 0
     for epoch in range(s.epochs):
         seed = s.seed * 1000 + epoch
-        for batch in token_batches(pairs, s.batch_tokens, s.pad_multiple, seed):
+        for batch in token_batches(pairs, s.batch_tokens, training.PAD_MULTIPLE, seed):
             step += 1
             optimizer.param_groups[0]["lr"] = training.learning_rate(step, s, total)
-            src, tgt = pad_batch(batch, 0, s.pad_multiple)
+            src, tgt = pad_batch(batch, 0, training.PAD_MULTIPLE)
             logits, targets, real = model(src, tgt[:, :-1]), tgt[:, 1:], tgt[:, 1:] != 0
             smoothing = {"label_smoothing": s.label_smoothing}
             F.cross_entropy(logits[real], targets[real], **smoothing).backward()
@@ -200,7 +200,7 @@ def plain_loop(model, pairs, s):
 
 
 EVERYTHING = {
-    "clip_norm": 0.3, "label_smoothing": 0.2, "weight_decay": 0.5, "betas": (0.5, 0.7),
+    "clip_norm": 0.3, "label_smoothing": 0.2, "weight_decay": 0.5,
     "average_decay": 0.9, "seed": 3, "peak_rate": 2e-2, "epochs": 2,
 }  # fmt: skip
 

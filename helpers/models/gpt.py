@@ -13,11 +13,8 @@ from torch import nn
 
 from helpers.models.attending import Attending
 from helpers.models.modern import RMSNorm, SwiGLU
-from helpers.transformer.attention import (
-    MultiHeadAttention,
-    scaled_dot_product_attention,
-)
-from helpers.transformer.cache import KeyValueCache
+from helpers.transformer.attention import MultiHeadAttention, scaled_dot_product_attention
+from helpers.transformer.cache import DecoderCache, KeyValueCache
 from helpers.transformer.fast import grouped_attention, rotated
 from helpers.transformer.layers import ACTIVATIONS, Dropout, FeedForward, Residual, inference
 from helpers.transformer.masks import causal_mask
@@ -298,7 +295,7 @@ class GPT(Attending):
         return step
 
 
-class GPTCache:
+class GPTCache(DecoderCache):
     """What a GPT has computed so far, per layer."""
 
     def __init__(self, n_layers: int):
@@ -313,11 +310,6 @@ class GPTCache:
         """Forget all positions after the first `length`, as if they had never been read."""
         for layer in self.layers:
             layer.shorten(length)
-
-    def reorder(self, rows):
-        """Let row i hold what row ``rows[i]`` held before."""
-        for layer in self.layers:
-            layer.reorder(rows)
 
 
 def gpt2_state(model):

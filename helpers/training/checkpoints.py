@@ -20,10 +20,7 @@ class Checkpoint:
 
     def __init__(self, path, settings, train_pairs):
         self.path = Path(path)
-        self.marks = {
-            "settings": asdict(settings) | {"betas": list(settings.betas)},
-            "pairs": fingerprint(repr(train_pairs)),
-        }
+        self.marks = {"settings": asdict(settings), "pairs": fingerprint(repr(train_pairs))}
 
     def write(self, state):
         """Write the `state`, a dictionary of all `PARTS` except the marks.

@@ -36,8 +36,6 @@ class TextTraining:
         On matrices only.
     optimizer : {"adamw", "muon"}, default="adamw"
         See `optimizers.optimizers`.
-    clip_norm : float, default=1.0
-        Longest gradient; longer ones are shortened to it.
     precision : {"fp32", "bf16"}, default="fp32"
     long_from : float, default=1.0
         Share of the steps after which windows are twice as long and half as many.
@@ -57,7 +55,6 @@ class TextTraining:
     warmup_steps: int = 50
     weight_decay: float = 0.1
     optimizer: str = "adamw"
-    clip_norm: float = 1.0
     precision: str = "fp32"
     long_from: float = 1.0
     seed: int = 0
@@ -176,7 +173,7 @@ class _TextRun:
         rising = self.step / max(s.warmup_steps, 1)
         falling = (s.steps - self.step + 1) / max(s.steps - s.warmup_steps, 1)
         rate = s.peak_rate * min(rising, falling, 1.0)
-        value = take_step(loss, self.optimizers, rate, self.step, s.clip_norm)
+        value = take_step(loss, self.optimizers, rate, self.step)
         self.history.losses.append(value)
 
     @cached_property

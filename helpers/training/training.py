@@ -14,6 +14,9 @@ from helpers.training.optimizers import AdamW, copy_of, holding, moving_average,
 from helpers.transformer.fast import bf16_pays, cross_entropy_sum
 from helpers.transformer.layers import inference
 
+BETAS = (0.9, 0.98)  # Adam's (Vaswani et al. 2017, section 5.3)
+PAD_MULTIPLE = 4  # lengths are padded to a multiple of this, so that few shapes occur
+
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingSettings:
@@ -31,16 +34,12 @@ class TrainingSettings:
         What follows: the paper's step^-0.5, or a straight line to zero at the last step.
     batch_tokens : int, default=2048
         Most tokens in a batch, padding included, on the longer side.
-    pad_multiple : int, default=4
-        Lengths are padded to a multiple of this, so that few shapes occur.
     label_smoothing : float, default=0.0
         Share of each target spread over all classes.
     clip_norm : float, default=1.0
         Longest gradient; longer ones are shortened to it.
     weight_decay : float, default=0.0
         AdamW's.
-    betas : pair of float, default=(0.9, 0.98)
-        Adam's (Vaswani et al. 2017, section 5.3).
     average_decay : float, default=0.0
         0 keeps the weights as they are; 0.999 validates and returns an exponential moving average.
     precision : {"auto", "fp32", "bf16"}, default="fp32"
@@ -55,11 +54,9 @@ class TrainingSettings:
     warmup_steps: int = 100
     decay: str = "inverse_sqrt"
     batch_tokens: int = 2048
-    pad_multiple: int = 4
     label_smoothing: float = 0.0
     clip_norm: float = 1.0
     weight_decay: float = 0.0
-    betas: tuple = (0.9, 0.98)
     average_decay: float = 0.0
     precision: str = "fp32"
     seed: int = 0
@@ -239,7 +236,7 @@ class _Run:
         self.model, self.settings, self.score, self.encode = model, settings, score, encode
         self.train_pairs, self.validation_pairs = train_pairs, validation_pairs
         self.device = next(model.parameters()).device
-        how = {"betas": settings.betas, "eps": 1e-9, "weight_decay": settings.weight_decay}
+        how = {"betas": BETAS, "eps": 1e-9, "weight_decay": settings.weight_decay}
         self.optimizer = AdamW(model.parameters(), lr=0.0, **how, fused=True)
         self.step, self.epoch, self.batch, self.history = 0, 0, 0, History()
         self.average = moving_average(model, settings.average_decay)
@@ -290,7 +287,7 @@ class _Run:
                 self.encoded = self.encode(self.epoch)
         pairs, s = self.encoded if self.encode else self.train_pairs, self.settings
         seed = s.seed * 1000 + self.epoch
-        return token_batches(pairs, s.batch_tokens, s.pad_multiple, seed)
+        return token_batches(pairs, s.batch_tokens, PAD_MULTIPLE, seed)
 
     def run_epoch(self, bar):
         """Train on the rest of an epoch's batches and validate, unless somebody stops it."""
@@ -313,7 +310,7 @@ class _Run:
     def train_step(self, batch):
         s = self.settings
         rate = learning_rate(self.step + 1, s, self.total)
-        ids = pad_batch(batch, s.pad_id, s.pad_multiple)
+        ids = pad_batch(batch, s.pad_id, PAD_MULTIPLE)
         src_ids, tgt_ids = (x.to(self.device) for x in ids)
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16):
             loss, n_tokens = batch_loss(self.model, src_ids, tgt_ids, s.pad_id, s.label_smoothing)
