@@ -1,5 +1,7 @@
 """The films of lessons 04 and 08: a map of attention fills; training beside writing."""
 
+import math
+
 import torch
 import torch.nn.functional as F
 
@@ -38,12 +40,12 @@ def self_attention_filling():
     weights = (scores / 3**0.5).softmax(-1)
     best = WORDS[weights[0].argmax()]
     told = [
-        "How can every word look at every word, even itself? Each has a query, a key and a value.",
+        "Which word will “the” look at most? Each word has a query, a key and a value.",
         "The query of “the”, a row, meets the first key, a column. Multiply their entries in "
         "pairs and add up the products: that's the score.",
         f"With the key of “{WORDS[1]}”, the pairs sum to {scores[0][1]:.0f}: a better match.",
         f"With the last key, the sum is {scores[0][2]:.0f}, and the row of “the” is full.",
-        "A sum of 3 products spreads √3 times as wide as one product, so divide each score by √3.",
+        "A sum of three products spreads √3 times as wide as a single product, so divide by √3.",
         "Then raise e to the power of each result.",
         "Divided by their sum, they become weights that sum to 1. That's a softmax.",
         f"Without √3, “{best}” would get even more.",
@@ -125,16 +127,8 @@ def _softmax(scene, scores, moment):
     powers, when = _worked(scores)[1], (0.4, 0.7)
     whole = number(sum(map(float, powers)))
     does = ("÷ √3", "powers", "÷ sum", "no √3:")[moment - SCALE]
-    scene.text(
-        "does",
-        4,
-        WORK + (56 if moment > DIVIDE else 14),
-        does,
-        "muted",
-        anchor="start",
-        room=76,
-        when=when,
-    )
+    scene.text("does", 4, WORK + (56 if moment > DIVIDE else 14), does, "muted", anchor="start",
+               room=76, when=when)  # fmt: skip
     for j, x in enumerate(ACROSS):  # each below its cell
         given = _worked(scores)[moment - SCALE][j]
         if moment < DIVIDE:  # the quotient becomes an exponent: its digits would be rounded
@@ -189,6 +183,8 @@ def _row(scene, i, query, scores, weights, values, moment):
         scene.rect(f"cell {i} {j}", x - CELL / 2, y - TALL / 2, CELL, TALL, "none", "edge")
         if moment >= weighed:
             scene.rect(f"share {i} {j}", *bar, OWN[j], tint=0.4, start={"y": low, "height": 0})
+        if not (moment or i):  # the film asks about this row
+            scene.text(f"? {j}", x, y + 7, "?", "result", 18, bold=True, when=(0.8, 1))
         if known:
             come = {"x": 416, "y": WORK + 30} if moment < SCALE else {}  # from the sum below
             when = (0.85, 1) if alone else (0.5 + 0.16 * j, 0.6 + 0.16 * j)
@@ -241,18 +237,20 @@ LEFT, RIGHT, WIRE = 3, 455, 469  # where the decoder begins and ends, and the en
 SOURCE, TARGET = "Un chien monte", "A dog climbs up"
 TOP, FOOT = 250, 302  # of the decoder's lines, in training; in writing all of it is higher
 SHIFTED, LINES, MASK, PASS, GIVEN, LOSS, MEAN = range(1, 8)  # training's moments; then it writes
+ASKS, LAST = MEAN + 4, MEAN + 7  # what will pass 4 give? And in the end both are compared
 
 
 def training_and_inference_decoder():
     """A film: a decoder is trained on Un chien monte and its target, A dog climbs up, and then
     writes. The target, shifted one place to the right, goes in after bos. Lines lead to each of
     five positions from the inputs up to its own; that from climbs to the third is crossed out. Dots
-    run up all lines at once: one pass, which predicts A, dog, is, up and eos. The third loss is by
-    far the largest. The mean loss goes back into decoder and encoder. Then the model writes: bos
-    goes in alone, dots run up to the first position, and A comes out. It falls down and becomes the
-    second input of the next pass. The third pass gives is. So the fourth position reads is, where
-    training had climbs, and predicts climbing, not up. The fifth predicts eos. In the end the dots
-    of training run up once more, all at once, above five lines, one per pass of writing.
+    run up all lines at once: one pass, which predicts A, dog, is, up and eos. Its target, climbs,
+    got a probability of 0.25, so the third loss is by far the largest. The mean loss goes back into
+    decoder and encoder. Then the model writes: bos goes in alone, dots run up to the first
+    position, and A comes out. It falls down and becomes the second input of the next pass. The
+    third pass gives is. So the fourth position reads is, where training had climbs, and predicts
+    climbing, not up. The fifth predicts eos. In the end the dots of training run up once more, all
+    at once, above five lines, one per pass of writing.
     """
     translator = load_translator()
     source, target = translator.encode([SOURCE]), translator.tokenizer.encode(TARGET, eos=True)
@@ -268,43 +266,51 @@ def training_and_inference_decoder():
     told = [
         f"A translator should learn to write “{TARGET}” for “{SOURCE}”. That is its target.",
         "The target goes in too, one place later, so position 2 gets “A” and has to predict “dog”.",
-        "Lines show what each position can see: the inputs up to its own.",
+        "Each position sees the inputs up to its own: position 4, for example, inputs 1 to 4.",
         f"Position 3 has to predict “{wanted[2]}”, which is input 4. So the mask cuts their line.",
         f"In one pass, all {n} inputs go up through the decoder, and out come {n} predictions.",
         f"Output 3 is “{guessed[2]}”, but input 4 is the target's “{wanted[2]}”, so output 4 is "
         f"“{guessed[3]}”.",
-        f"Only output 3 misses its target: its loss is {high:.1f}, the others' at most {low:.1f}.",
+        f"“{wanted[2]}” got only a probability of {math.exp(-high):.2f}, so its loss is "
+        f"{high:.1f}. Right outputs cost a little too: their targets got at least "
+        f"{math.exp(-low):.2f}, but not 1.",
         f"The gradient of the mean loss, {sum(losses) / n:.1f}, changes both decoder and encoder.",
         f"The model writes without a target. In pass 1, <bos> goes in alone. Out comes “{own[0]}”.",
         f"“{own[0]}” falls down and becomes input 2. In pass 2, both go up. Out comes “{own[1]}”.",
         f"“{own[1]}” becomes input 3. Pass 3 gives “{own[2]}”, as in training.",
-        f"But now position 4 is given “{own[2]}”, where training gave it “{wanted[2]}”. So pass 4 "
-        f"gives “{own[3]}”, and not “{guessed[3]}”.",
+        f"Position 4 now gets “{own[2]}”. In training, it was given “{wanted[2]}” and said "
+        f"“{guessed[3]}”. Will it still say “{guessed[3]}”?",
+        f"No: after “{own[2]}”, pass 4 gives “{own[3]}”.",
         f"Pass 5 gives <eos>. “{' '.join(own[:-1])}” isn't the target, but it fits too.",
-        f"In training all {n} inputs are known, so {n} predictions take 1 pass. When it writes, "
-        f"the model has to wait for each input: {len(own)} tokens take {len(own)} passes.",
+        f"In training, all {n} inputs are known from the target, “{TARGET}”, so {n} predictions "
+        "take 1 pass. When it writes, the model has to wait for each input: "
+        f"{len(own)} tokens take {len(own)} passes.",
     ]
     return film([_both(wanted, guessed, losses, own, *moment) for moment in enumerate(told)], 454)
 
 
 def _both(wanted, guessed, losses, own, moment, caption):
     """Draw a moment of training, or a pass of writing; in the end, training above the passes."""
-    passes, last = min(max(moment - MEAN, 0), len(own)), moment == MEAN + 6
+    passes, last = min(max(moment - MEAN - (moment >= ASKS), 0), len(own)), moment == LAST
     trains, up = not passes or last, 134 * (passes > 0)  # writing has no targets and no losses
-    key = moment in (SHIFTED, MASK, PASS, LOSS, MEAN, MEAN + 1, MEAN + 4, MEAN + 6)
-    move = {PASS: 3.4, MEAN: 3.4, MEAN + 1: 4.6, MEAN + 6: 5}.get(moment, 3.4 if passes else 1.8)
-    scene = Scene(caption, move, key)
-    _machine(scene, moment, up)
+    key = moment in (SHIFTED, MASK, PASS, LOSS, MEAN, MEAN + 1, ASKS + 1, LAST)
+    moves = {LINES: 3.6, PASS: 3.4, MEAN: 3.4, MEAN + 1: 4.6, ASKS: 1.8, LAST: 5}
+    move, rest = moves.get(moment, 3.4 if passes else 1.8), 3 if moment == ASKS else REST
+    scene = Scene(caption, move, key, rest)
+    _machine(scene, moment, 6 if last else passes, up)
     # When inputs come, when the dots run, when outputs come out: parts of the movement.
     come, run, out = (0, 0.3), (0.35, 0.7), (0.7, 1)
-    if passes == 1 or last:  # all else moves first
+    if moment == ASKS:
+        come = 0, 0.7
+    elif passes == 1 or last:  # all else moves first
         come, run, out = (0.2, 0.3), (0.3, 0.5), (0.5, 0.6)
     below, above, targets = 374 - up, 198 - up, 68  # the rows
     kinds, gives = (("input", "output"), guessed) if trains else (("given", "own"), own)
     takes = ["<bos>", *(wanted if trains else own)]
     entered, left = passes or (5 if moment else 1), passes or 5 * (moment >= PASS)
-    meant = {GIVEN: 3, LOSS: 2, MEAN + 4: 3}.get(moment)
-    lit = {LINES: range(5), MASK: (2,), PASS: range(5), GIVEN: (3,), MEAN + 6: range(5)}
+    entered += moment == ASKS
+    meant = {GIVEN: 3, LOSS: 2, ASKS: 3, ASKS + 1: 3}.get(moment)
+    lit = {LINES: (3,), MASK: (2,), PASS: range(5), GIVEN: (3,), ASKS: (), LAST: range(5)}
     lit = lit.get(moment, (passes - 1,))
     for i, x in enumerate(COLUMNS):
         here, card = i == meant, {"height": 30, "width": WIDTHS[i], "bold": False}
@@ -332,15 +338,17 @@ def _both(wanted, guessed, losses, own, moment, caption):
         scene.text("cross", *middle, "×", size=30, bold=True)
     if moment in (LOSS, MEAN):
         _losses(scene, losses, moment == MEAN)
-    if moment == MEAN + 4:
+    if moment == ASKS:
+        scene.card("asked", COLUMNS[3], above, "?", "key", WIDTHS[3], height=30, when=(0.7, 1))
+    if moment in (ASKS, ASKS + 1):
         said = f"in training: {wanted[2]} → {guessed[3]}"
         scene.text("training's", RIGHT, 16, said, "query", anchor="end", room=300)
     return scene
 
 
-def _machine(scene, moment, up):
+def _machine(scene, moment, passes, up):
     """Draw what stays: the encoder, which reads the source, and the decoder; and name the rows."""
-    passes, y, middle = moment - MEAN, 416 - up, (TOP + FOOT) / 2 - up
+    y, middle = 416 - up, (TOP + FOOT) / 2 - up
     how = {"when": (0, 0.3)} if passes == 1 else {}
     ink = "key" if 1 <= passes <= 5 else "query"
     title = f"pass {passes}" if ink == "key" else f"training{': 1 pass' * (moment >= PASS)}"
@@ -349,7 +357,8 @@ def _machine(scene, moment, up):
     rows += ("output", 174 - up, "key", PASS, 99), ("input", 351 - up, "query", SHIFTED, 99)
     for name, at, ink, since, until in rows:
         if since <= moment <= until:
-            scene.text(name, LEFT, at, name, ink, anchor="start", **how)
+            said = "input, from the target" if (name, moment) == ("input", LAST) else name
+            scene.text(name, LEFT, at, said, ink, anchor="start", **how)
     if passes > 0:
         many = f"writing: {min(passes, 5)} pass{'es' * (passes > 1)}"
         scene.text("writing", LEFT, 324, many, "key", anchor="start", bold=True, when=(0.9, 1))
@@ -368,11 +377,14 @@ def _machine(scene, moment, up):
 
 def _sees(scene, i, lit, moment, up, run):
     """Draw lines to a position from the inputs that it sees; in a pass, a dot runs up each."""
-    for j in range(i + 1):  # one position after the other
+    strong = {"stroke": "query", "line": 3.5}
+    for j in range(i + 1):
         ends = [(COLUMNS[j], FOOT - up), (COLUMNS[i], TOP - up)]
-        strong = {"stroke": "query", "line": 3.5} if lit else {"opacity": 0.45}
-        when = (0.12 * i, 0.12 * i + 0.18) if moment == LINES else (0, 0.3)
-        scene.line(f"sees {i} {j}", ends, **strong, when=when)
+        when = (0.66, 0.76) if moment == LINES and lit else (0, 0.3)
+        scene.line(f"sees {i} {j}", ends, **(strong if lit else {"opacity": 0.45}), when=when)
+        if moment == LINES and i < 3:  # before, one position's lines after the other's
+            scene.line(f"saw {i} {j}", ends, **strong, opacity=0, start={"opacity": 1},
+                       when=(0.22 * i, 0.22 * i + 0.22))  # fmt: skip
         if lit and (moment == PASS or moment > MEAN):
             start = {"x": ends[0][0] - 7, "y": ends[0][1] - 7, "opacity": 1}
             scene.rect(f"dot {moment} {i} {j}", ends[1][0] - 7, ends[1][1] - 7, 14, 14, "key",
@@ -389,6 +401,9 @@ def _losses(scene, losses, mean):
             high, x = high / n, middle
         else:
             scene.text(f"loss of {i}", x, foot - high - 6, f"{loss:.1f}", "result", bold=True)
+            if loss == max(losses):
+                said = f"probability {math.exp(-loss):.2f}"
+                scene.text("why", x + 24, foot - high - 6, said, "ink", anchor="start")
         scene.rect(f"loss {i}", x - 22, low - high, 44, high, "result", round=0,
                    start={"y": foot, "height": 0}, when=(0, 0.35))  # fmt: skip
     if not mean:

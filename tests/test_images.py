@@ -1,5 +1,6 @@
 """Pictures are drawn by the code beside them, to the byte; each is shown and told in words."""
 
+import math
 import re
 from ast import literal_eval
 
@@ -243,9 +244,14 @@ def test_in_the_plane_all_numbers_follow_from_the_words_and_matrices_that_it_sho
 def test_training_and_writing_differ_where_the_caption_says_so():
     film = show("training_and_inference_decoder").data["scenes"]
     scenes = [scene["shapes"] for scene in film]
-    end = film[2]["shapes"]["sees 4 0"]["when"][1]  # all lines can be looked at
+    end = film[2]["shapes"]["sees 3 0"]["when"][1]  # one position's lines can be looked at
     assert film[2]["seconds"] - film[2]["lead"] - end * film[2]["move"] >= 2
+    assert scenes[2]["sees 3 0"]["line"] > scenes[2]["sees 4 0"]["line"]
     at_once, given, losing, back, *passes, last = scenes[4:]
+    asks = passes.pop(3)  # what an input will change, before the pass that answers it
+    assert film[11]["caption"].endswith("Will it still say “up”?")
+    assert ("given 3" in asks, "own 3" in asks) == (True, False)
+    assert film[11]["seconds"] - film[11]["lead"] - film[11]["move"] >= 4
 
     def words(shapes, kind):
         return [shapes[f"{kind} {i}.text"]["text"] for i in range(5) if f"{kind} {i}" in shapes]
@@ -258,7 +264,7 @@ def test_training_and_writing_differ_where_the_caption_says_so():
         assert all(shapes[f"output {i}"]["when"] > dots[0] for i in range(5))
         assert {shapes[f"input {i}"]["fill"] for i in range(5)} == {"query"}
     for i, shapes in enumerate(passes):  # a pulse per pass, to one output, which then falls down
-        own, dot = words(shapes, "own"), shapes[f"dot {8 + i} {i} 0"]["when"]
+        own, dot = words(shapes, "own"), shapes[f"dot {8 + i + (i > 2)} {i} 0"]["when"]
         assert len(own) == i + 1 == sum(name.startswith("dot") for name in shapes)
         assert not any(name.startswith(("mean", "loss", "target")) for name in shapes)
         assert shapes["writing"]["text"].startswith(f"writing: {i + 1} pass")
@@ -267,9 +273,9 @@ def test_training_and_writing_differ_where_the_caption_says_so():
         assert dot[1] <= shapes[f"own {i}"]["when"][0]
         assert shapes["input 0"]["stroke"] == "muted"
         if i:  # an output, which <bos> isn't
-            fall = shapes[f"given {i}"]
+            fall = (asks if i == 3 else shapes)[f"given {i}"]
             assert (fall["start"]["y"], fall["stroke"]) == (shapes[f"own {i - 1}"]["y"], "key")
-            assert fall["when"][1] <= dot[0]
+            assert i == 3 or fall["when"][1] <= dot[0]
     assert len(words(at_once, "output")) == len(own)  # as many tokens
     assert not any("writing" in shapes for shapes in scenes[:8])  # training has the stage
     assert ("blocked" in scenes[3], words(scenes[3], "output")) == (True, [])  # hidden before
@@ -279,7 +285,9 @@ def test_training_and_writing_differ_where_the_caption_says_so():
     lit = given["input 3"], given["output 3"], passes[3]["given 3"], passes[3]["own 3"]
     assert [shape["fill"] for shape in lit] == ["query", "key", "key", "key"]
     losses = [float(losing[f"loss of {i}"]["text"]) for i in range(5)]
-    assert re.findall(r"\d\.\d", film[6]["caption"]) == [f"{x}" for x in sorted(losses)[:-3:-1]]
+    said = re.findall(r"\d\.\d+", film[6]["caption"])  # a probability, its loss, the next one
+    assert said[:2] == [f"{math.exp(-max(losses)):.2f}", f"{max(losses)}"]
+    assert math.exp(-float(sorted(losses)[-2])) == pytest.approx(float(said[2]), abs=0.03)
     for i, loss in enumerate(losses):  # a loss stands over its word, its bar, too
         bar, middle = losing[f"loss {i}"], losing[f"loss of {i}"]["x"]
         assert middle == losing[f"output {i}.text"]["x"] == bar["x"] + bar["width"] / 2
