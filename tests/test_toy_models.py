@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from samples import refuses
 
 from helpers.data.corpus import Splits
 from helpers.pretrained import toy_models
@@ -38,12 +39,8 @@ def test_trained_saved_and_loaded_again(splits, tmp_path, monkeypatch):
     assert close, "weights of 16 bits should give nearly the same logits"
 
 
-def test_says_what_there_is():
-    with pytest.raises(ValueError, match="there is no toy translator 'gpt'; there are: rnn, lstm"):
-        toy_models.load_toy("gpt")
-
-
-def test_says_how_to_make_a_missing_one(tmp_path, monkeypatch):
+def test_says_what_there_is_and_how_to_make_a_missing_one(tmp_path, monkeypatch):
+    refuses("no toy translator 'gpt'; there are: rnn, lstm", toy_models.load_toy, "gpt")
     monkeypatch.setattr(toy_models, "WEIGHTS", tmp_path)
-    with pytest.raises(FileNotFoundError, match=r"python -m recipes\.toy_models gru"):
-        toy_models.load_toy("gru")
+    how = r"python -m recipes\.toy_models gru"
+    refuses(how, toy_models.load_toy, "gru", error=FileNotFoundError)

@@ -49,16 +49,11 @@ def test_nothing_is_shown_before_the_reveal_and_both_rounds_and_every_reason_aft
     assert 0 <= shown["right"] < 3
 
 
-@pytest.mark.parametrize("choice", ["no option", None, 3, ["a"], ""])
-def test_a_vote_for_no_option_is_not_counted(choice):
-    assert not opened().vote("a", "first", choice)
-
-
-@pytest.mark.parametrize(
-    ("choice", "counted"), [("4.5", True), (7, True), ("abc", False), ("nan", False)]
-)
-def test_a_number_is_a_vote_where_a_number_is_asked(choice, counted):
-    assert opened(NUMBER.name).vote("a", "first", choice) is counted
+def test_only_an_option_is_a_vote_or_a_number_where_one_is_asked():
+    for choice in ("no option", None, 3, ["a"], ""):
+        assert not opened().vote("a", "first", choice)
+    for choice, counted in (("4.5", True), (7, True), ("abc", False), ("nan", False)):
+        assert opened(NUMBER.name).vote("a", "first", choice) is counted
 
 
 def test_progress_is_sent_by_itself_once_the_learner_has_said_so(tmp_path, monkeypatch):

@@ -53,7 +53,7 @@ class Examination:
         if t == s:
             t = max(2, s - 2)
         if self.kind == "vision":
-            t = s = self.patches()
+            t = s = (self.image_size // self.patch_size) ** 2  # as many as patches
         lengths = [(t, s)] + [(n, n) for n in (t, min(most, 64)) if (n, n) != (t, s)]
         error = None
         for (t, s), call in itertools.product(lengths, self.calls_to_try):
@@ -106,10 +106,6 @@ class Examination:
             lots = torch.rand(BATCH, max(len(pool), length), generator=generator).argsort(-1)
             ids[side] = pool[lots[:, :length] % len(pool)].to(self.device)
         return ids
-
-    def patches(self):
-        """Count the patches of a picture."""
-        return (self.image_size // self.patch_size) ** 2
 
     def to_pictures(self, ids):
         """Make pictures whose patches are the "tokens" of (B, patches)."""
