@@ -1,7 +1,6 @@
 """A small synthetic drum kit, so that strokes can be listened to."""
 
 import numpy
-from IPython.display import Audio
 
 from helpers.data.drums import VOICES
 
@@ -69,8 +68,3 @@ def listen(strokes, bpm, rate=RATE):
     for start, (_, voice, velocity, _) in zip(starts.tolist(), strokes.tolist(), strict=True):
         samples[start : start + len(kit[voice])] += (velocity / 127) ** 1.5 * kit[voice]
     return 0.9 * samples / max(numpy.abs(samples).max(), 1e-9)
-
-
-def as_wav(samples, rate=RATE) -> bytes:
-    """Write `samples` (n,) from -1 to 1, `rate` a second, as a WAV file of 16 bits a sample."""
-    return Audio(samples, rate=rate, normalize=False).data

@@ -154,14 +154,10 @@ class Translator(Loaded):
                 outputs[i] = [self.tokenizer.decode(ids) for ids in sentences]
         return outputs
 
-    def longest_output(self, src_ids):
-        """Say how many tokens a translation of `src_ids` (B, S) may have before it is cut off."""
-        return min(2 * src_ids.shape[1] + 10, self.model.config.max_len)
-
     def _decode(self, src_ids, beam_size, length_penalty, given=()):
         """Return for each sentence the ids of what was found, best first; `given` come first."""
         step = with_beginning(given, self.model.decoder_step(src_ids.to(self.device)))
-        max_len = self.longest_output(src_ids)
+        max_len = min(2 * src_ids.shape[1] + 10, self.model.config.max_len)  # then it's cut off
         if beam_size == 1:
             return [[ids] for ids in decoding.greedy(step, len(src_ids), BOS, EOS, max_len)]
         beams = decoding.beam(step, len(src_ids), BOS, EOS, max_len, beam_size, length_penalty)

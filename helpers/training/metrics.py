@@ -54,14 +54,10 @@ def exact_match(hypotheses, references):
     return sum(list(one) == list(other) for one, other in pairs) / len(hypotheses)
 
 
-def _check_list(what, sentences):
-    if isinstance(sentences, str):  # a string is a list of letters: it would score them
-        raise ValueError(f"{what} takes a list of sentences; got the single string {sentences!r}.")
-
-
 def _check_paired(what, hypotheses, references):
-    _check_list(what, hypotheses)
-    _check_list(what, references)
+    for one in (hypotheses, references):
+        if isinstance(one, str):  # a string is a list of letters: it would score them
+            raise ValueError(f"{what} takes a list of sentences; got the single string {one!r}.")
     if not len(hypotheses) or len(hypotheses) != len(references):
         raise ValueError(
             f"{what} compares each hypothesis with one reference; got {len(hypotheses)} hypotheses "

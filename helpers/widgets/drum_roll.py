@@ -2,6 +2,7 @@
 
 import torch
 import traitlets
+from IPython.display import Audio
 
 from helpers.data import drum_kit
 from helpers.data.drums import VOICES
@@ -119,7 +120,7 @@ class DrumRoll(Explorer):
     def sound(self):
         bpm = self._windows.bpm[self.window].item()
         samples = drum_kit.listen(self.numbers["strokes"].numpy(), bpm, RATE)
-        return drum_kit.as_wav(samples, RATE)
+        return Audio(samples, rate=RATE, normalize=False).data  # a WAV file
 
     def _where(self):
         """Name the chosen token, and where it sounds."""

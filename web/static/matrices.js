@@ -13,11 +13,7 @@ export function linear(x, weight, bias, width) {
 
 // Four sums side by side: the processor need not wait for one addition before the next.
 export function dot(a, from, b, start, width) {
-  let s0 = 0,
-    s1 = 0,
-    s2 = 0,
-    s3 = 0,
-    i = 0;
+  let [s0, s1, s2, s3, i] = [0, 0, 0, 0, 0];
   for (; i + 3 < width; i += 4) {
     s0 += a[from + i] * b[start + i];
     s1 += a[from + i + 1] * b[start + i + 1];
