@@ -78,19 +78,15 @@ def test_the_set_up_cell_is_put_in_and_knows_the_address(lesson):
     assert "ADDRESS" not in cell.source
 
 
-def test_notes_and_answers_are_folded_away(lesson):
-    notes, answer = build.assemble(lesson).cells[-2:]
+def test_what_is_tagged_is_folded_away_or_hidden(lesson):
+    *_, hidden, notes, answer = build.assemble(lesson).cells
     assert notes.source == (
         "<details>\n<summary>Notes for teachers</summary>\n\nAsk *them* first.\n\n</details>"
     )
     assert "<summary>A model answer</summary>" in answer.source
     assert notes.metadata["tags"] == ["notes"]
-
-
-def test_tags_are_kept_and_hidden_sources_are_hidden(lesson):
-    cell = build.assemble(lesson).cells[4]
-    assert cell.metadata["tags"] == ["hide-input", "nbval-ignore-output"]
-    assert cell.metadata["jupyter"] == {"source_hidden": True}
+    assert hidden.metadata["tags"] == ["hide-input", "nbval-ignore-output"]
+    assert hidden.metadata["jupyter"] == {"source_hidden": True}
 
 
 def test_an_exercise_gets_its_heading_and_its_check(lesson):

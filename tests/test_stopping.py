@@ -9,12 +9,11 @@ import pytest
 import torch
 from IPython.core.interactiveshell import InteractiveShell
 from samples import raising
-from test_training import copy_task, quick, small_model, weights_of
+from test_training import copy_task, quick, quiet, small_model, weights_of
 
 from helpers.training import training
 from helpers.training.batches import pad_batch, token_batches
 from helpers.training.interruption import StopBetweenSteps
-from helpers.training.training import train
 
 STEPS = len(token_batches(copy_task(60), 64, 4, seed=0))  # of an epoch
 
@@ -48,10 +47,8 @@ class StopsAt:
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
 def test_stop_and_resume_equals_an_uninterrupted_run(tmp_path, dropout, step):
     def train_(model, checkpoint=None):
-        return train(
-            model, copy_task(60), copy_task(10, 1), quick(average_decay=0.9),
-            checkpoint=checkpoint, progress=False,
-        )  # fmt: skip
+        settings = quick(average_decay=0.9)
+        return quiet(model, copy_task(60), copy_task(10, 1), settings, checkpoint=checkpoint)
 
     checkpoint = tmp_path / "run" / "checkpoint.pt"
     torch.manual_seed(5)
@@ -82,16 +79,13 @@ def test_stop_and_resume_equals_an_uninterrupted_run(tmp_path, dropout, step):
 def test_pairs_that_were_cut_at_random_go_on_too(tmp_path, step):
     path, cuts = tmp_path / "checkpoint.pt", iter(range(100))
 
-    def train_(model):
-        return train(
-            model, copy_task(60), [], quick(decay="linear"), checkpoint=path, progress=False,
-            encode=lambda epoch: copy_task(60 + 5 * next(cuts), seed=next(cuts)),
-        )  # fmt: skip
+    def encode(epoch):
+        return copy_task(60 + 5 * next(cuts), seed=next(cuts))
 
     model, fed = small_model(), []
     model.register_forward_pre_hook(lambda _, inputs: fed.append(inputs[0].tolist()))
     handle = model.register_forward_pre_hook(StopsAt(step))
-    train_(model)
+    quiet(model, copy_task(60), [], quick(decay="linear"), checkpoint=path, encode=encode)
     handle.remove()
     state = torch.load(path, weights_only=True)
     assert state["total"] == 3 * STEPS  # the rates go on as planned, however many pairs follow
@@ -99,7 +93,7 @@ def test_pairs_that_were_cut_at_random_go_on_too(tmp_path, step):
     rest = [pad_batch(batch, 0, 4)[0].tolist() for batch in batches[state["batch"] :]]
     assert rest
     assert fed[-1] == pad_batch(batches[state["batch"] - 1], 0, 4)[0].tolist()
-    train_(model)
+    quiet(model, copy_task(60), [], quick(decay="linear"), checkpoint=path, encode=encode)
     assert fed[step : step + len(rest)] == rest
 
 
@@ -107,12 +101,12 @@ def test_stopped_before_the_first_validation_it_keeps_the_latest_weights():
     model, seen = small_model(), []
     model.register_forward_pre_hook(lambda *_: seen.append(weights_of(model)))
     model.register_forward_pre_hook(StopsAt(3))
-    history = train(model, copy_task(60), copy_task(5), quick(), progress=False)
+    history = quiet(model, copy_task(60), copy_task(5), quick())
     assert history.scores == history.validation_losses == []
     assert not any(torch.equal(weights_of(model), before) for before in seen)  # after step 3
     averaged = small_model()
     averaged.register_forward_pre_hook(StopsAt(3))
-    train(averaged, copy_task(60), [], quick(average_decay=0.9), progress=False)
+    quiet(averaged, copy_task(60), [], quick(average_decay=0.9))
     assert not torch.allclose(weights_of(averaged), weights_of(model))
 
 
@@ -127,17 +121,13 @@ def test_a_second_press_ends_a_validation(tmp_path):
             raise AssertionError("the validation went on")
         return 1.0
 
-    def train_():
-        return train(
-            model, copy_task(60), [], quick(average_decay=0.9), score=score, progress=False,
-            checkpoint=tmp_path / "checkpoint.pt",
-        )  # fmt: skip
-
-    history = train_()
+    settings, path = quick(average_decay=0.9), tmp_path / "checkpoint.pt"
+    history = quiet(model, copy_task(60), [], settings, score=score, checkpoint=path)
     assert history.stopped_early
     assert len(history.scores) == 1
     assert len(history.losses) == 2 * STEPS
-    again = train_()  # begins with the validation that was left out
+    # The next one begins with the validation that was left out.
+    again = quiet(model, copy_task(60), [], settings, score=score, checkpoint=path)
     assert len(again.scores) == 3
     assert len(again.losses) == 3 * STEPS
     assert len(calls) == 4
@@ -148,7 +138,7 @@ def test_one_press_lets_a_validation_end():
         press()
         return 1.0
 
-    history = train(small_model(), copy_task(60), [], quick(), score=score, progress=False)
+    history = quiet(small_model(), copy_task(60), [], quick(), score=score)
     assert history.stopped_early
     assert history.scores == [1.0]
 
@@ -162,7 +152,7 @@ def test_two_presses_in_one_step_do_not_break_it(tmp_path):
 
     model.register_forward_pre_hook(twice)
     path = tmp_path / "checkpoint.pt"
-    history = train(model, copy_task(60), [], quick(), checkpoint=path, progress=False)
+    history = quiet(model, copy_task(60), [], quick(), checkpoint=path)
     assert len(history.losses) == 1
     assert torch.load(path, weights_only=True)["step"] == 1
 
@@ -175,7 +165,7 @@ def test_a_second_press_ends_the_cutting_of_pairs():
             raise AssertionError("it went on")
         return copy_task(60)
 
-    history = train(small_model(), copy_task(60), [], quick(), encode=encode, progress=False)
+    history = quiet(small_model(), copy_task(60), [], quick(), encode=encode)
     assert history.stopped_early
     assert len(history.scores) == 1
 
@@ -185,13 +175,13 @@ def test_one_press_ends_all_trainings_of_a_cell():
     with StopBetweenSteps() as stop:
         for model in (small_model(), small_model(), untouched):
             model.register_forward_pre_hook(StopsAt(STEPS + 2 if not histories else 10**6))
-            histories.append(train(model, copy_task(60), [], quick(), progress=False))
+            histories.append(quiet(model, copy_task(60), [], quick()))
         assert stop.asked
     assert [len(history.losses) for history in histories] == [STEPS + 2, 0, 0]
     assert all(history.stopped_early for history in histories)
     torch.testing.assert_close(weights_of(untouched), weights_of(small_model()))
     # The next cell is a new beginning, and Ctrl-C is what it was.
-    assert not train(small_model(), copy_task(20), [], quick(), progress=False).stopped_early
+    assert not quiet(small_model(), copy_task(20), [], quick()).stopped_early
     with pytest.raises(KeyboardInterrupt):
         press()
 
@@ -223,7 +213,7 @@ def test_a_second_press_between_trainings_is_an_interrupt():
 
 def test_it_trains_in_another_thread_where_there_are_no_signals():
     with ThreadPoolExecutor(1) as pool:
-        history = pool.submit(train, small_model(), copy_task(20), [], quick(), progress=False)
+        history = pool.submit(quiet, small_model(), copy_task(20), [], quick())
     assert len(history.result().scores) == 3
 
 
@@ -239,7 +229,7 @@ def test_it_trains_in_another_thread_where_there_are_no_signals():
 )
 def test_a_refused_checkpoint_leaves_the_model_and_the_file_alone(tmp_path, changed, why):
     path = tmp_path / "checkpoint.pt"
-    train(small_model(), copy_task(30), [], quick(), checkpoint=path, progress=False)
+    quiet(small_model(), copy_task(30), [], quick(), checkpoint=path)
     if "lacking" in changed:
         state = torch.load(path, weights_only=True)
         del state[changed["lacking"]]
@@ -250,7 +240,7 @@ def test_a_refused_checkpoint_leaves_the_model_and_the_file_alone(tmp_path, chan
     pairs, settings = copy_task(changed.get("n_pairs", 30)), quick(seed=changed.get("seed", 0))
     before = weights_of(model)
     with pytest.raises(ValueError, match=f"{why}.*Move it away to start afresh"):
-        train(model, pairs, [], settings, checkpoint=path, progress=False)
+        quiet(model, pairs, [], settings, checkpoint=path)
     torch.testing.assert_close(weights_of(model), before)
     assert path.read_bytes() == kept
 
@@ -261,7 +251,7 @@ def test_bf16_is_measured_once_a_training(tmp_path, monkeypatch):
     path, model = tmp_path / "checkpoint.pt", small_model()
     model.register_forward_pre_hook(StopsAt(2))
     for _ in range(2):
-        train(model, copy_task(60), [], quick(precision="auto"), checkpoint=path, progress=False)
+        quiet(model, copy_task(60), [], quick(precision="auto"), checkpoint=path)
     assert torch.load(path, weights_only=True)["bf16"] is True
 
 
@@ -280,7 +270,7 @@ def test_a_disk_that_fills_leaves_the_best_weights_and_the_old_checkpoint(tmp_pa
     model, limits = small_model(), resource.getrlimit(resource.RLIMIT_FSIZE)
     try:
         with pytest.raises(OSError, match="could not write the checkpoint .* MB left"):
-            train(model, copy_task(60), [], quick(), score=score, checkpoint=path, progress=False)
+            quiet(model, copy_task(60), [], quick(), score=score, checkpoint=path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     torch.testing.assert_close(weights_of(model), kept[0])
@@ -292,4 +282,4 @@ def test_a_disk_error_says_why(tmp_path, monkeypatch):
     monkeypatch.setattr(torch, "save", raising(OSError(errno.ENOSPC, "No space left on device")))
     path = tmp_path / "checkpoint.pt"
     with pytest.raises(OSError, match=r"\(No space left on device\); its disk has"):
-        train(small_model(), copy_task(20), [], quick(), checkpoint=path, progress=False)
+        quiet(small_model(), copy_task(20), [], quick(), checkpoint=path)

@@ -1,5 +1,6 @@
 """Batches, losses, schedule, and the loop: what it learns, keeps and refuses."""
 
+import functools
 import itertools
 import math
 
@@ -17,6 +18,8 @@ from helpers.training.batches import pad_batch, token_batches
 from helpers.training.training import TrainingSettings, train
 from helpers.transformer.transformer import Transformer, TransformerConfig
 from recipes import translator as train_translator
+
+quiet = functools.partial(train, progress=False)
 
 
 def copy_task(n, seed=0):
@@ -147,7 +150,7 @@ def test_settings_refuse_what_they_do_not_know():
 def test_loss_falls_and_history_tells(monkeypatch):
     monkeypatch.setattr("time.perf_counter", itertools.count().__next__)
     model, pairs = small_model(), copy_task(80)
-    history = train(model, pairs, copy_task(20, 1), quick(epochs=6), progress=False)
+    history = quiet(model, pairs, copy_task(20, 1), quick(epochs=6))
     assert len(history.losses) == 6 * len(token_batches(pairs, 64, 4, seed=0))
     assert len(history.validation_losses) == len(history.scores) == 6
     assert history.losses[-1] < 0.8 * history.losses[0]
@@ -168,7 +171,7 @@ def test_the_weights_with_the_best_score_are_kept(scores, best, average):
         return scores[len(kept) - 1]
 
     settings = quick(average_decay=average)  # averaged ones are scored and kept alike
-    history = train(model, copy_task(20), [], settings, score=score, progress=False)
+    history = quiet(model, copy_task(20), [], settings, score=score)
     torch.testing.assert_close(weights_of(model), kept[best])
     assert history.scores == pytest.approx(scores, nan_ok=True)
 
@@ -207,7 +210,7 @@ EVERYTHING = {
 
 def test_every_setting_reaches_the_loop():
     model = small_model().double()  # so that no rounding error looks like a gradient to Adam
-    train(model, copy_task(60), [], quick(**EVERYTHING), progress=False)
+    quiet(model, copy_task(60), [], quick(**EVERYTHING))
     expected = plain_loop(small_model().double(), copy_task(60), quick(**EVERYTHING))
     torch.testing.assert_close(weights_of(model), expected)
 
@@ -219,7 +222,7 @@ def test_every_epoch_is_encoded_once():
         epochs.append(epoch)
         return copy_task(60, seed=epoch)
 
-    train(small_model(), copy_task(60), [], quick(epochs=3), encode=encode, progress=False)
+    quiet(small_model(), copy_task(60), [], quick(epochs=3), encode=encode)
     assert epochs == [0, 1, 2]
 
 
@@ -232,7 +235,7 @@ def test_the_validation_loss_chooses_where_there_is_no_score(monkeypatch):
 
     monkeypatch.setattr(training, "evaluate", evaluate)
     model = small_model()
-    history = train(model, copy_task(20), copy_task(5), quick(), progress=False)
+    history = quiet(model, copy_task(20), copy_task(5), quick())
     torch.testing.assert_close(weights_of(model), kept[1])
     assert history.scores == [-2.0, -1.0, -3.0]
 
@@ -257,7 +260,7 @@ def test_a_gradient_that_is_no_number_stops_too():
     before = weights_of(model)
     next(model.parameters()).register_hook(lambda gradient: gradient * math.inf)
     with pytest.raises(FloatingPointError, match="gradient norm (nan|inf) at step 1"):
-        train(model, copy_task(20), [], quick(), progress=False)
+        quiet(model, copy_task(20), [], quick())
     torch.testing.assert_close(weights_of(model), before)
 
 
@@ -265,10 +268,8 @@ def test_a_gradient_that_is_no_number_stops_too():
 def test_auto_takes_what_pays(monkeypatch, pays):
     monkeypatch.setattr(training, "bf16_pays", lambda device: pays)
     losses_ = {
-        precision: train(
-            small_model(), copy_task(20), [], quick(epochs=1, precision=precision), progress=False
-        ).losses
-        for precision in ("auto", "bf16", "fp32")
+        each: quiet(small_model(), copy_task(20), [], quick(epochs=1, precision=each)).losses
+        for each in ("auto", "bf16", "fp32")
     }
     assert losses_["bf16"] != losses_["fp32"]
     assert losses_["auto"] == losses_["bf16" if pays else "fp32"]
@@ -285,7 +286,7 @@ def test_nan_leaves_the_last_good_weights_not_the_best():
 
     model.register_forward_pre_hook(break_in_the_second_epoch)
     with pytest.raises(FloatingPointError, match="at step 10 "):
-        train(model, copy_task(60), [], quick(average_decay=0.9), score=lambda _: 1, progress=False)
+        quiet(model, copy_task(60), [], quick(average_decay=0.9), score=lambda _: 1)
     found = weights_of(model)
     torch.testing.assert_close(found[found.isfinite()], before[9][found.isfinite()])
 
