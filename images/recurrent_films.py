@@ -17,6 +17,7 @@ FRENCH = "le chat noir dort ."
 SEARCH = "un médecin cherche la lettre ."  # no adjective: lesson 02 asks later where a noun looks
 SMALL = "₀₁₂₃₄₅₆₇₈"
 STATES = [f"h{i}" for i in SMALL[1:]]
+NAMED = 0.05  # a weight below that isn't drawn as a share of the context
 BLANK = 0.005  # and below that there's no number, as it would be 0.00
 SHADE = 0.55  # how strong a weight of 1 is drawn, so that ink can be read on it in both themes
 
@@ -324,8 +325,8 @@ def _stacked(shares, x, y, reader, size=1.0):
 COLUMNS = [27 + 54 * j for j in range(7)]  # the middles of the states, and of the map's columns
 WROTE_AT = 384  # the left end of the English words, below the decoder
 ASKED = 3  # the word about which the film asks
-MIX = 1, 206, 376, 24  # the context, in which what is taken lies side by side
-ENTRIES = [0, 1, 3, 5, 8, 9]  # of the decoder's state: those that are drawn
+MIX = 1, 206, 150, 24  # the context, in which what is taken is added up, entry by entry
+ENTRIES = [0, 1, 3, 5, 8, 9]  # of each vector's 128 numbers: those that are drawn
 # Scenes that show only a part of a row: the state asks, the context is mixed, a word is written.
 PARTS = {2: (0.1, 0.5), 3: (0.5, 0.68), 4: (0.68, 1)}
 
@@ -334,17 +335,18 @@ def decoder_looking_back():
     """A film: an empty map of weights has a column for each token of un médecin cherche la lettre
     and a row for each word of a doctor looks for the letter. Where will the model look before for?
     The encoder makes seven states, with arrows to both neighbours. Before each English word, the
-    decoder's state draws lines to all seven, as thick as their weights. A share of each state falls
-    into the context, which enters the decoder with the word before. The decoder's state changes,
-    the next word is written, and the map gets a row. A, doctor and looks each look mostly at the
-    next French word. For has 0.57 on cherche and 0.42 on la. The has 0.71 on la and 0.26 on
-    cherche. Letter looks at lettre, the full stop and eos both at the full stop. In the end the map
-    is large: a diagonal that pauses, framed, at for and eos.
+    decoder's state draws lines to all seven, as thick as their weights. A share of each state's six
+    entries falls into the context, where they add up. It enters the decoder with the word before.
+    The decoder's state changes, the next word is written, and the map gets a row. A, doctor and
+    looks each look mostly at the next French word. For has 0.57 on cherche and 0.42 on la. The has
+    0.71 on la and 0.26 on cherche. Letter looks at lettre, the full stop and eos both at the full
+    stop. In the end the map is large: a diagonal that pauses, framed, at for and eos.
     """
     _, found = _looking(SEARCH)
     read, written = found["source"], found["target"]
     weights = found["weights"].tolist()
     states = found["states"][:, ENTRIES].round(decimals=2).tolist()
+    encoded = found["encoder"][:, ENTRIES].round(decimals=2)
     share = [[f"{weight:.2f}" for weight in row] for row in weights]
     most = [max(range(len(read)), key=row.__getitem__) for row in weights]
     kinks = [(i, j) for i, j in enumerate(most) if i and j == most[i - 1]]  # it doesn't move on
@@ -353,21 +355,20 @@ def decoder_looking_back():
         "“for” has no French word of its own. Where will the model look before it writes “for”?",
         "The encoder reads in both directions, so each state h depends on both neighbours.",
         f"The decoder's state s₀ meets every h, and each h gets a weight: {share[0][0]} for h₁.",
-        "Mixed in these shares, the states are the context.",
+        "Added up in these shares, entry by entry, the states make the context.",
         "The context and <bos>, the start of a sentence, turn s₀ into s₁, which writes “a”.",
-        f"For s₁, {share[1][1]} of the weight is on “médecin”. The context and “a” make s₂, which "
-        "writes “doctor”.",
+        f"s₁ puts {share[1][1]} of the weight on “médecin”, and s₂ writes “doctor”.",
         f"Before “looks”, nearly all weight is on “cherche”: {share[2][2]}.",
         f"And before “for”? {share[3][2]} is on “cherche” again, {share[3][3]} already on “la”.",
         f"For “the”, {share[4][3]} is on “la”, {share[4][2]} still on “cherche”.",
         f"“letter” looks at “lettre”: {share[5][4]}.",
         f"The full stop looks at the French one: {share[6][5]}.",
         f"<eos> looks there too ({share[7][5]}), not at the French <eos>.",
-        "Each row shows where the model looked for a word. It's a diagonal, learned by nothing but "
-        f"translating, which pauses (framed) at {names}.",
+        "Each row shows where the model looked. The diagonal, learned by translating alone, "
+        f"doesn't move on (framed) at {names}.",
     ]
-    moves = {0: 2.4, 3: 1.8, 4: 2.4, 5: 4.2, 7: 4.2}
-    scenes = [Scene(one, moves.get(i, 2.6), i in (0, 1, 2, 4, 7, 12)) for i, one in enumerate(told)]
+    moves = {0: 2.4, 2: 2.6, 4: 2.4, 5: 3.6, 7: 3.6}
+    scenes = [Scene(one, moves.get(i, 2.1), i in (0, 1, 4, 7, 12)) for i, one in enumerate(told)]
     for moment, scene in enumerate(scenes):
         first, last = not moment, moment == len(told) - 1
         now, part = max(0, moment - 4), PARTS.get(moment, (0, 1))
@@ -378,7 +379,7 @@ def decoder_looking_back():
         if not (first or last):
             _encoded(scene)
         if moment > 1 and not last:
-            _weighed(scene, now, weights[now], part, moment > 2)
+            _weighed(scene, now, weights[now], encoded, part, moment > 2)
             _decided(scene, now, states, ["<bos>", *written], part, moment > 3)
         _map(scene, written, weights, -1 if moment < 4 else now, first or last, part)
         if moment < 7:  # the row that the film asks about is empty, and marked
@@ -419,28 +420,33 @@ def _encoded(scene):
                         when=(back - 0.05, back))  # fmt: skip
 
 
-def _weighed(scene, now, weights, part, mixed):
+def _weighed(scene, now, weights, encoded, part, mixed):
     """Draw the decoder's state as it meets all states, the weights, and the context, if `mixed`."""
     ask, (x, y, wide, high), how = (COLUMNS[3], 166), MIX, {"when": _in(part, 0.4, 0.5)}
-    if mixed:
-        scene.rect("context", *MIX, "none", "edge", when=(0, 0.2))
-        scene.text("its mix", 6, y - 7, "context", "result", anchor="start", when=(0, 0.2))
+    cell, terms = wide / len(ENTRIES), []
     for j, (at, weight) in enumerate(zip(COLUMNS, weights, strict=True)):
-        share = wide * weight / sum(weights)
         scene.line(f"meets {now} {j}", [ask, (at, 134)], "key", 1.5, opacity=0.6,
                    start={"points": [*ask, *ask]}, when=_in(part, 0.28, 0.38))  # fmt: skip
         if weight >= BLANK:
             scene.line(f"gaze {now} {j}", [ask, (at, 134)], "result", max(14 * weight, 1.5),
                        start={"line": 0.0}, **how)  # fmt: skip
-            scene.text(f"weight {now} {j}", at, 99, f"{weight:.2f}", "result", bold=True, **how)
-        if weight >= BLANK and mixed:  # what is taken of a state falls into the context
-            state = {"x": at - 20, "y": 104, "width": 40, "height": 30, "fill": "query"}
-            scene.rect(f"taken {now} {j}", x, y, share, high, "result", "paper", SHADE, line=1,
-                       round=0, start=state, when=_in(part, 0.5, 0.62))  # fmt: skip
-            if share > 70:
-                scene.text(f"part {now} {j}", x + share / 2, y + 18, f"{weight:.2f} {STATES[j]}",
-                           room=round(share) - 6, when=_in(part, 0.6, 0.64))  # fmt: skip
-        x += share
+            scene.text(f"weight {now} {j}", at, 99, f"{weight:.2f}", "result", bold=True, room=44,
+                       **how)  # fmt: skip
+        if weight < NAMED or not mixed:
+            continue
+        terms.append(f"{weight:.2f} {STATES[j]}")
+        for k, value in enumerate(encoded[j].tolist()):  # its share falls, all to the same place
+            state = {"x": at - 20 + 6.7 * k, "y": 104, "width": 6.7, "height": 30, "fill": "query"}
+            scene.rect(f"taken {now} {j} {k}", x + cell * k, y, cell, high, "result", "result",
+                       weight * (value + 1) / 2, line=1, round=0, opacity=0,
+                       start=state | {"opacity": 1}, when=_in(part, 0.5, 0.66))  # fmt: skip
+    if mixed:
+        scene.text("its mix", 6, y - 7, "context", "result", anchor="start", when=(0, 0.2))
+        scene.text(f"part {now}", x + wide + 8, y + 18, f"= {' + '.join(terms)} + …", "result",
+                   anchor="start", room=212, when=_in(part, 0.6, 0.66))  # fmt: skip
+        for k, value in enumerate((torch.tensor(weights) @ encoded).tolist()):
+            scene.rect(f"mixed {now} {k}", x + cell * k, y, cell, high, "result", "result",
+                       (value + 1) / 2, line=1, round=0, when=_in(part, 0.59, 0.64))  # fmt: skip
     scene.card(f"asks {now}", COLUMNS[3], 180, f"s{SMALL[now]}", "key", 44, True, 28,
                start=(431, 191), when=_in(part, 0.18, 0.28))  # fmt: skip
 
@@ -455,7 +461,8 @@ def _decided(scene, now, states, written, part, after):
                    line=1, round=0, **changed)  # fmt: skip
     scene.text("its state", 431, 197, f"s{SMALL[now + after]}", "key", bold=True, **changed)
     if not after:
-        scene.text("how many", 431, 223, "6 of 128", "muted", room=76, when=(0, 0.15))
+        scene.text("how many", 376, 199, "6 of 128 numbers", "muted", anchor="end", room=152,
+                   when=(0, 0.15))  # fmt: skip
     else:
         own = {"start": (431, _row(now - 1, False))} if now else {}
         scene.card(f"back {now}", 431, 218, written[now], "key", 84, height=26,
@@ -482,7 +489,7 @@ def _map(scene, written, weights, now, whole, part):
                 box = COLUMNS[j] - 26, y - high / 2 + 1, 52, high - 2
                 grows = {"start": {"width": 0}, **late} if late else {}
                 scene.rect(f"cell {i} {j}", *box, "result", tint=SHADE * weight, round=0, **grows)
-                scene.text(f"share {i} {j}", COLUMNS[j], y + 6, f"{weight:.2f}", room=50, **late)
+                scene.text(f"share {i} {j}", COLUMNS[j], y + 6, f"{weight:.2f}", room=44, **late)
 
 
 # ---- lesson 02: one step of attention, in numbers ------------------------------------------------
@@ -499,11 +506,12 @@ def bahdanau_step():
     """A film of one decoding step: a trained model has written the, and is about to write black.
     Which French word will it look at? Its state s meets each of the encoder's six states h, and the
     score of a pair is v times tanh of W s plus U h. For noir we see the numbers, four of each
-    vector's 128: these four give 1.35, and all together 12.08. For the full stop, three of
-    the four are negative, and the score is −0.24. A softmax turns the scores into weights, 0.15 for
-    chat and 0.85 for noir; the other four share 0.002. The states are columns of numbers.
-    Multiplied by their weights, those of chat and noir slide onto each other and add up to the
-    context: 0.12 and 0.27 make 0.39. Context, state and previous word then make the next state.
+    vector's 128: these four give 1.35, and all together 12.08. For the full stop, three of the four
+    are negative, and the score is −0.24. A softmax turns the scores into weights, 0.15 for chat and
+    0.85 for noir; the other four share 0.002. The states are columns of numbers. Multiplied by
+    their weights, those of chat and noir slide onto each other and add up to the context: 0.12 and
+    0.27 make 0.39. Context, state and previous word then go into the decoder; the next state and
+    the word black come out.
     """
     layer, step = _looking(FRENCH, output_step=2)
     with torch.inference_mode():
@@ -519,30 +527,29 @@ def bahdanau_step():
     whole, part = ([number(one) for one in step[name][:, k]] for name in ("encoder", "parts"))
     step["work"] = [f"{step['alpha'][i]:.2f}·{whole[i]} = {part[i]}" for i in OWN]
     step["work"].append(f"{' + '.join(part[i] for i in OWN)} = {number(step['context'][k])}")
-    low = sum(step["products"][REFUSED, FOUR] < 0)
     told = [
         "The model has written “the”. Guess which French word it will look at next.",
-        "Each encoder state gets a score from the decoder's state, s.",
+        "Each pair of s and one encoder state gets a score.",
         "For “noir”, take four numbers of s and four of h₃.",
         "Their entries mean different things, so two learned matrices bring both into one space.",
-        f"Now we can add them: {one} + {other} = {summed}. tanh squashes the sum to {squashed}.",
+        f"We add them: {one} + {other} = {summed}. tanh squashes the sum to {squashed}.",
         "A dot product with the learned vector v gives one number, the score.",
-        f"For the full stop, with the same s, {low} of 4 products are negative.",
+        f"The full stop, with the same s: its score is only {number(step['scores'][REFUSED])}.",
         "All other pairs go through the same small network.",
         "A softmax raises e to each score and divides by the sum.",
-        f"The model looks mostly at “noir” ({step['alpha'][2]:.2f}), a little at “chat” "
+        f"Most weight is on “noir” ({step['alpha'][2]:.2f}), a little on “chat” "
         f"({step['alpha'][1]:.2f}).",
         f"Each state is multiplied by its weight: {step['work'][1]}.",
-        f"Their sum is the context: {step['work'][2]}. Context, s and “the” make the next state, "
-        "which writes “black”.",
+        f"Their sum is the context: {step['work'][2]}.",
+        "Context, s and “the” go into the decoder. Out come the next s and “black”.",
     ]
     return film([_once(step, *moment) for moment in enumerate(told)], 428)
 
 
 def _once(step, moment, caption):
-    moves = {0: 2.4, 1: 2.0, 4: 2.4, 5: 4.4, 6: 5, 7: 3.4, 8: 4.2, 10: 2.8, 11: 3.2}
-    scene = Scene(caption, moves.get(moment, 1.5), key=moment in (0, 3, 5, 6, 8, 10, 11),
-                  rest=1.2 if moment in (6, 8) else REST)  # fmt: skip
+    moves = {0: 2.4, 1: 2.0, 4: 2.4, 5: 4.2, 6: 4.6, 7: 3.2, 8: 4.2, 10: 2.8, 11: 2.6, 12: 4}
+    scene = Scene(caption, moves.get(moment, 1.5), key=moment in (0, 3, 5, 6, 8, 10, 12),
+                  rest=1.2 if moment == 8 else REST)  # fmt: skip
     words, scores, shares = step["source"], step["scores"].tolist(), step["alpha"].tolist()
     opened = {6: REFUSED}.get(moment, TAKEN if 2 <= moment <= 5 else None)
     for i, (x, word) in enumerate(zip(PLACES, words, strict=True)):
@@ -563,6 +570,10 @@ def _once(step, moment, caption):
             if moment == 7:
                 scene.card(f"pair {i}", 240, 222, f"s, {STATES[i]}", "query", 64, height=28,
                            opacity=0, start=(x, 162), when=(since - 0.09, since))  # fmt: skip
+        if moment == 7:  # the scores that a softmax will compare
+            high, begin = 9 * scores[i], since if scored == 7 else 0.2
+            scene.rect(f"tall {i}", x - 26, 412 - max(high, 0), 52, abs(high), "muted", round=0,
+                       start={"y": 412, "height": 0}, when=(begin, begin + 0.1))  # fmt: skip
         if moment >= scored:
             how = {"when": (since + 0.08, since + 0.1)} if moment == scored else {}
             scene.text(f"score {i}", x, SCORE_AT, number(scores[i]), "ink", 19, bold=True, **how)
@@ -583,12 +594,16 @@ def _once(step, moment, caption):
         scene.text(f"{name} name", 9, y + 19, name, ink, anchor="start")
     scene.text("writes", 6, WRITTEN_AT + 6, "the decoder writes", "key", anchor="start", bold=True,
                room=180)  # fmt: skip
-    from_s, last = {"start": (330, WRITTEN_AT)}, moment == 11
+    from_s, last = {"start": (330, WRITTEN_AT)}, moment == 12
     scene.card("so far", 240, WRITTEN_AT, "the", "key", 84, when=(0, 0.4), **from_s)
-    gap = ("black", "key", 84, True) if last else ("?", "key", 84)
-    scene.card("gap", 432, WRITTEN_AT, *gap, when=(0.8, 1) if moment else (0.1, 0.5), **from_s)
-    state = "next s" if last else "state s"
-    scene.card("s", 330, WRITTEN_AT, state, "key", 84, True, when=(0.8, 1))
+    scene.card("gap", 432, WRITTEN_AT, "?", "key", 84, when=(0.9, 1) if moment else (0.1, 0.5),
+               opacity=float(not last), **from_s if not moment else {})  # fmt: skip
+    s_at = (400, 312) if last else (330, WRITTEN_AT)
+    scene.card("s", *s_at, "state s", "key", 84, True, when=(0.2, 0.45))
+    if last:  # what goes in meets in the decoder, and what it makes comes out
+        scene.card("goes in", 400, 356, "the", "key", 84, start=(240, WRITTEN_AT), when=(0.35, 0.6))
+        for word, x, when in ("next s", 330, (0.65, 0.85)), ("black", 432, (0.8, 1)):
+            scene.card(word, x, WRITTEN_AT, word, "key", 84, True, start=(400, 334), when=when)
     if opened is not None:
         _opened(scene, step, opened, moment)
     if moment == 8:
@@ -620,11 +635,16 @@ def _softmax(scene, words, scores):
 def _mixed(scene, step, moment):
     """Draw the states as columns; two are multiplied by their weights and slide onto each other."""
     (middle, top), times, joined = MIX_AT, moment > 9, moment > 10
+    moved, soon = {"when": (0.15, 0.6)}, {"when": (0.45, 0.6)}
+    if moment == 12:  # the context goes on
+        middle, moved, soon = 300, {"when": (0.05, 0.3)}, {"when": (0.05, 0.3)}
+        scene.rect("decoder", 246, 256, 230, 136, "none", "key", when=(0, 0.1))
+        scene.text("decoder name", 468, 278, "decoder", "key", anchor="end", when=(0, 0.1))
     top -= 72 * (moment < 2)  # where weights will be
     for i, (place, share) in enumerate(zip(PLACES, step["alpha"].tolist(), strict=True)):
         if times and i not in OWN:
             continue
-        x, how = (middle, {"when": (0.15, 0.6)}) if joined else (place, {})
+        x, how = (middle, moved) if joined else (place, {})
         colour = "result" if joined else OWN.get(i, "muted") if moment > 8 else "query"
         tint = SHADE * share if moment > 8 and i in OWN else 0.2
         if moment == 10:  # the weight comes down to its column
@@ -641,10 +661,10 @@ def _mixed(scene, step, moment):
     of = "the context" if joined else "each state, weighted" if times else "each state"
     scene.text("four", 6, top + 132, f"4 of the 128 numbers of {of}", "muted", anchor="start")
     if joined:
-        scene.text("context", middle, top - 6, "context c", "result", bold=True, when=(0.5, 0.7))
+        scene.text("context", middle, top - 6, "context c", "result", bold=True, **soon)
         for k, value in enumerate(step["context"][FOUR].tolist()):
-            scene.text(f"mixed {k}", middle, top + 27 * k + 18, number(value), when=(0.45, 0.58))
-    if times:
+            scene.text(f"mixed {k}", middle, top + 27 * k + 18, number(value), **soon)
+    if times and moment < 12:
         for k, words in enumerate(step["work"][: moment - 8]):
             scene.text(f"work {k}", 264, top + 18 + 27 * k, words, [*OWN.values(), "result"][k],
                        anchor="start", bold=True, room=210, when=(0.5, 0.65))  # fmt: skip
@@ -675,8 +695,8 @@ def _opened(scene, step, i, moment):
             continue
         since = (0.05, 0.15, 0.25, 0, 0.4)[n] if low else {"v": 0, "v · tanh": 0.35}.get(name, 0.5)
         moved = {"when": (0.2, 0.5) if first < moment < 6 else (since, since + 0.3)}
-        # The column of noir is the one that stood below its word, and v stays.
-        own = "column 2" if name == "h₃" else name if name == "v" else f"{name} {i}"
+        # The column of noir is the one that stood below its word, and what isn't a pair's stays.
+        own = "column 2" if name == "h₃" else name if name in ("W s", "v") else f"{name} {i}"
         scene.text(f"{own} name", x, 212, name, colour, bold=True, room=76, **moved)
         for k, value in enumerate(values[FOUR].tolist()):
             y, how = 218 + 26 * k, moved

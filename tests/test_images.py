@@ -306,7 +306,7 @@ def test_the_map_is_built_row_by_row_and_each_caption_says_its_weights():
     assert not any(name.startswith(kinds) for name in first["shapes"])
     assert {"asked", "? 0", "? 6"} < first["shapes"].keys() & scenes[4]["shapes"].keys()
     assert {f"{way} {j}" for way in ("on", "to") for j in range(6)} < made["shapes"].keys()
-    colours = [scenes[2]["shapes"][name]["fill"] for name in ("asks 0", "taken 0 0", "state 0")]
+    colours = [scenes[2]["shapes"][name]["fill"] for name in ("asks 0", "taken 0 0 0", "state 0")]
     assert colours == ["key", "result", "query"]  # the decoder's state, the context, the encoder's
     whole, state = last["shapes"], None
     for i, scene in enumerate(scenes[2:]):
@@ -327,8 +327,11 @@ def test_the_map_is_built_row_by_row_and_each_caption_says_its_weights():
                 assert shown["text"] == f"{weight:.2f}"
             assert whole[f"cell {i} {j}"]["tint"] == pytest.approx(0.55 * weight, abs=0.001)
             assert shapes[f"gaze {i} {j}"]["line"] == pytest.approx(max(14 * weight, 1.5), abs=0.1)
-            wide = shapes[f"taken {i} {j}"]["width"] / shapes["context"]["width"]
-            assert wide == pytest.approx(weight, abs=0.003)  # side by side
+            if weight > recurrent_films.NAMED:  # entry by entry
+                assert shapes[f"taken {i} {j} 5"]["x"] == shapes[f"mixed {i} 5"]["x"]
+        mixed = [2 * shapes[f"mixed {i} {k}"]["tint"] - 1 for k in range(6)]
+        exact = found["weights"][i] @ found["encoder"][:, recurrent_films.ENTRIES]
+        assert mixed == pytest.approx(exact.tolist(), abs=0.01)
         for name, shape in shapes.items():  # what is new comes when the old row has gone
             if i > 1 and re.match(r"(asks|meets|gaze|weight|taken|part) ", name):
                 assert shape["when"][0] >= 0.18
@@ -352,7 +355,7 @@ def test_the_step_of_bahdanau_can_be_recomputed_from_the_numbers_that_it_shows()
     scenes = show("bahdanau_step").data["scenes"]
     near = {"rtol": 0, "atol": 0.0051}  # digits as shown
     for i, key in ((2, "U h₃"), (4, "U h₅")):  # a pair with a high score, and one with a low one
-        names = (f"W s {i}", f"{key} {i}", f"tanh {i}", f"v · tanh {i}", "v")
+        names = ("W s", f"{key} {i}", f"tanh {i}", f"v · tanh {i}", "v")
         from_s, from_h, tanh, products, v = (column(f"{name} entry") for name in names)
         torch.testing.assert_close((from_s + from_h).tanh(), tanh, **near)
         torch.testing.assert_close(tanh * v, products, **near)
@@ -365,9 +368,11 @@ def test_the_step_of_bahdanau_can_be_recomputed_from_the_numbers_that_it_shows()
         assert score == shapes[f"gives {i}"]["text"] == shapes[f"up {i}.text"]["text"]
         flying = scenes[4 + i // 2]["shapes"].keys()  # what is multiplied
         assert {f"{name} {k}" for name in ("factor", "product", "term") for k in range(4)} < flying
-    assert f" {(products < 0).sum()} of 4 products are negative" in scenes[6]["caption"]
+    assert scenes[6]["caption"].endswith(f"its score is only {score}.")
+    for one in (f"{name} entry {k}" for name in ("W s", "v") for k in range(4)):  # that stay
+        assert not {"start", "when"} & scenes[6]["shapes"][one].keys()
     one, other, squashed = (
-        column(f"{name} 2 entry").tolist()[0] for name in ("W s", "U h₃", "tanh")
+        column(f"{name} entry").tolist()[0] for name in ("W s", "U h₃ 2", "tanh 2")
     )
     assert numbers(scenes[4]["caption"]) == pytest.approx([one, other, one + other, squashed])
     weights = torch.zeros(6)  # those that are as good as nothing are said once, with their sum
@@ -385,10 +390,15 @@ def test_the_step_of_bahdanau_can_be_recomputed_from_the_numbers_that_it_shows()
         assert [*began, softmax[f"weight {i}"]["when"][0]] == sorted({*began, 0.85})
     mixed = column("mixed")
     assert shapes["column 1 0"]["x"] == shapes["column 2 0"]["x"]  # onto each other
-    assert shapes["s.text"]["text"] == "next s"  # beside “black”, which it wrote
+    going = scenes[-1]["shapes"]  # into the decoder go the context, s and a word, and two come out
+    for name, came in (("s", None), ("goes in", None), ("next s", "s"), ("black", "s")):
+        x, y = (going[f"{name}.text"][way] for way in "xy")
+        inside = 0 < x - going["decoder"]["x"] < 230 and 0 < y - going["decoder"]["y"] < 140
+        assert inside == (came is None)
+    assert going["mixed 0"]["x"] > going["decoder"]["x"] > scenes[-2]["shapes"]["mixed 0"]["x"]
     turns = [shapes[f"pair {i}"]["when"][0] for i in (0, 1, 3, 5)]  # through the same network
     assert turns == sorted({*turns})
-    _, table, opened, *_, whole, taken, added = scenes
+    _, table, opened, *_, whole, taken, added, _ = scenes
     for i in range(4):  # the column of noir moves as a whole, when the others have gone
         entry, box = (opened["shapes"][f"{name} 2 {i}"] for name in ("of", "column"))
         assert table["shapes"][f"of 2 {i}"]["text"] == entry["text"]
