@@ -108,15 +108,12 @@ def test_the_right_option_cannot_be_told_by_its_form(form):
     assert abs(z) <= MOST_OFF, f"`python -m notebooks.giveaways` shows where: {z:.1f}"
 
 
-@pytest.mark.parametrize(
-    ("options", "right", "picks"),
-    [
+def test_a_form_that_tells_is_counted():
+    for options, right, picks in [
         (["it falls", "it rises, because it's warm"], 0, {"bare", "shortest", "first"}),
         (["it rises, because it's warm", "it falls"], 1, {"bare", "shortest", "last"}),
         (["nothing", "nearly one"], 1, {"last", "longest", "most hedged"}),
-    ],
-)
-def test_a_form_that_tells_is_counted(options, right, picks):
-    asked = [("42", "shiny", options, right)] * 9
-    found = {form: forms.score(asked, forms.FORMS[form]) for form in forms.FORMS}
-    assert picks == {form for form, (hits, _, _, z) in found.items() if hits == 9 and z > 2}
+    ]:
+        asked = [("42", "shiny", options, right)] * 9
+        found = {form: forms.score(asked, forms.FORMS[form]) for form in forms.FORMS}
+        assert picks == {form for form, (hits, _, _, z) in found.items() if hits == 9 and z > 2}

@@ -97,16 +97,13 @@ def test_small_maps_show_their_numbers_and_large_ones_a_scale():
     assert len(large.child_axes) == 1
 
 
-@pytest.mark.parametrize(
-    ("number", "written"),
-    [
+def test_scores_can_be_drawn_too_and_are_written_as_they_are():
+    for number, written in [
         (-10.05, "−10.05"), (1.7, "1.70"), (10.02, "10.02"), (-0.25, "−.25"),
         (0.25, ".25"), (0.0, ".00"), (-0.001, ".00"), (1.0, "1"), (-3.0, "−3"),
         (0.999, "1.00"), (20.0, "20"), (float("-inf"), "−∞"), (float("nan"), "nan"),
-    ],
-)  # fmt: skip
-def test_scores_can_be_drawn_too_and_are_written_as_they_are(number, written):
-    assert plots._short(number) == written
+    ]:  # fmt: skip
+        assert plots._short(number) == written
 
 
 def test_a_tensor_with_a_gradient_is_welcome():

@@ -227,13 +227,12 @@ class Shape(Number):
 
     def verdict(self):
         """Compare axis by axis; a known wrong shape gets its own explanation."""
-        given = _axes(self.field.value)
+        given, wanted = _axes(self.field.value), _axes(self.question.answer)
         if not given:
             return None
-        if given == _axes(self.question.answer):
+        if given == wanted:
             return True, [self.question.why]
         known = [o.why for o in self.question.options if _axes(o.text) == given]
-        wanted = _axes(self.question.answer)
         if not known and any(" " in axis for axis in given):
             known = ["Put commas between the dimensions, as in (2, 64)."]
         if not known and sorted(given) == sorted(wanted):
