@@ -28,8 +28,8 @@ OWN = ("value", "result", "second")  # each value has a colour
 
 def self_attention_filling():
     """A film: a map of attention over “the cat sleeps”. Each word has a query (a row, at the left),
-    a key (a column, above) and a value (at the right). The query of “the” meets one key after the
-    other. Their entries are multiplied in pairs, and the sum goes into the map as a score: 1, 4, 3.
+    a key (a column, above) and a value (at the right). The query of “the” meets one key after
+    another. Their entries are multiplied in pairs, and the sum enters the map as a score: 1, 4, 3.
     Divided by √3 they are 0.58, 2.31, 1.73; e to their power, divided by the sum, gives the weights
     0.102, 0.575, 0.323 (without √3: 0.035, 0.705, 0.259). Each weight multiplies its value, and the
     sum is the context of “the”: 1.10, 4.42, 0.85. Then all queries set out at once, and each row
@@ -51,11 +51,11 @@ def self_attention_filling():
         f"Without √3, “{best}” would get even more.",
         "A weight says how much of a value is taken, so each value is multiplied by its weight.",
         f"Their sum is the context of “the”. Most of it is the value of “{best}”.",
-        "Now all rows at once: Q Kᵀ has every score. Which weights will “sleeps” get for 3, 3, 3?",
+        "Now all rows at once: Q Kᵀ gives all scores. Which weights will “sleeps” get for 3, 3, 3?",
         "Each row has its own softmax, so its equal scores get equal weights. Apart from rounding, "
         "every row sums to 1.",
         "Every row mixes the same values, in its own proportions.",
-        "That's one formula, with which every word looks at every word in one step.",
+        "With this one formula, every word looks at every word in one step.",
     ]
     made = query.tolist(), key.tolist(), scores.tolist(), weights.tolist(), value.tolist()
     return film([_filling(*made, *moment) for moment in enumerate(told)], 450)
@@ -267,9 +267,9 @@ def training_and_inference_decoder():
         f"A translator should learn to write “{TARGET}” for “{SOURCE}”. That is its target.",
         "The target goes in too, one place later, so position 2 gets “A” and has to predict “dog”.",
         "Each position sees the inputs up to its own: position 4, for example, inputs 1 to 4.",
-        f"Position 3 has to predict “{wanted[2]}”, which is input 4. So the mask cuts their line.",
+        f"Position 3 has to predict “{wanted[2]}”, which is input 4, so the mask cuts that line.",
         f"In one pass, all {n} inputs go up through the decoder, and out come {n} predictions.",
-        f"Output 3 is “{guessed[2]}”, but input 4 is the target's “{wanted[2]}”, so output 4 is "
+        f"Output 3 is “{guessed[2]}”, but input 4 is still “{wanted[2]}”, so output 4 is "
         f"“{guessed[3]}”.",
         f"“{wanted[2]}” got only a probability of {math.exp(-high):.2f}, so its loss is "
         f"{high:.1f}. Right outputs cost a little too: their targets got at least "

@@ -48,12 +48,12 @@ TOLD = (
     "that number, here √2.",
     "A mixture needs positive shares, so the softmax raises e to the power of each result: for "
     f"“red”, to the power of {SCALED[RED]:.2f}.",
-    f"Then it divides each by their sum, {SUM}. Now they are weights, and “red” has most.",
+    f"Then it divides each by their sum, {SUM}. These weights sum to 1, and “red” has most.",
     "Most of what? W_V moves the plane once more: every word becomes its value, what it passes on.",
     "Each value is scaled by its weight, and all are laid tip to tail.",
     "They end at the context of “cars”: mostly “red”, partly “small”, little of the rest.",
-    "Added to “cars”, the context turns it into an arrow for small red cars: up by "
-    f"{CONTEXT[1]:.2f} and left by {-CONTEXT[0]:.2f}, as the values of “red” and “small” point.",
+    f"Added to “cars”, the context turns it into an arrow for small red cars: {CONTEXT[1]:.2f} up "
+    f"and {-CONTEXT[0]:.2f} left, the way the values of “red” and “small” point.",
 )
 
 

@@ -54,12 +54,12 @@ MODELS = {  # their lines: name, colour as in lesson 02, where the name is, and 
 
 def hidden_state_travelling():
     """A film: all words of le chat noir dort pass through one vector and come out as the black cat
-    sleeps. They enter a recurrent encoder one after the other. Its hidden state is a jar with a
+    sleeps. They enter a recurrent encoder one after another. Its hidden state is a jar with a
     layer per word. The jar never grows, so each new word makes the layers below thinner: le goes
     from all of it to 40, 23, 14, 11 and 9 percent. A second reader goes backwards, and in its last
     state le is 17 percent. Both last states together are the context vector. Each token has 9 to 27
-    percent of a jar, and all English words are right. Then 20 tokens fill these jars, each with 2
-    to 9 percent. The decoder writes that horses dance, where it should say that boys buy a bag. A
+    percent of a jar, and all English words are right. Then 20 tokens share these jars, each with
+    2 to 9 percent of one. The decoder writes that horses dance, instead of boys who buy a bag. A
     chart of 600 sentences ends the film: from one vector, 100 percent of the nouns of the shortest
     arrive, then 95, 91, 86, 79, and 66 of the longest. With attention it's 100 at all lengths.
 
@@ -117,7 +117,7 @@ def _travelling(short, long):
         "word after another, all of them right.",
         f"Now {len(many)} tokens share these two jars, so the layers get thin: each token has "
         f"{_range(*far)} of a jar, instead of {_range(back, on)}.",
-        "Here is what the decoder writes from those. The marked lines are wrong: "
+        "Here is what the decoder writes from those two jars. The marked lines are wrong: "
         "horses dance, and the boys and the bag are gone.",
         f"Was that bad luck? In {COUNTED} new sentences, fewer nouns arrive the longer the "
         f"sentence is: {arriving['gru'][0]:.0%} in short ones, {arriving['gru'][-1]:.0%} in the "
@@ -536,7 +536,7 @@ def bahdanau_step():
         "A dot product with the learned vector v gives one number, the score.",
         f"The full stop, with the same s: its score is only {number(step['scores'][REFUSED])}.",
         "All other pairs go through the same small network.",
-        "A softmax raises e to each score and divides by the sum.",
+        "A softmax raises e to the power of each score and divides by the sum.",
         f"Most weight is on “noir” ({step['alpha'][2]:.2f}), a little on “chat” "
         f"({step['alpha'][1]:.2f}).",
         f"Each state is multiplied by its weight: {step['work'][1]}.",

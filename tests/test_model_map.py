@@ -812,7 +812,7 @@ def test_the_map_of_the_recurrent_pair():
     follow_tour(view)
     assert [step.get("place", "")[:5] for step in view._tour] == ["", "", "score", "", "", ""]
     compared, guess = (step["text"] for step in view._tour[4:])
-    assert "with “black”: in step 2, “noir” gets 91%. In the translation they change" in compared
+    assert "with “black”: in step 2, “noir” gets 91%. In the translation the two words" in compared
     assert "all its weight to “chien”" in guess
     assert model_map(trace, tour="")._tour == []
     refuses("there is no place", view.set_trait, "place", "encoder/0")

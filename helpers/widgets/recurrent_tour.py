@@ -35,12 +35,12 @@ def recurrent_tour(trace) -> list[dict]:
         f"Two recurrent networks read the sentence, one from each end. The encoder keeps a state "
         f"per token, {len(source)} in all, so that the decoder can look back at any of them.",
         f"At step {row + 1} the query is s{asks}, the decoder's state "
-        f"{since}. It gives a score with each encoder "
+        f"{since}. It gets a score with each encoder "
         f"state, and a softmax turns the scores into weights: "
         f"{percent(most[row].item())} for “{token}”.",
         "For that score, W times the query is added to U times the state, tanh squashes every sum "
-        "into the range −1 to 1, and a dot product with v, a learned vector, makes it one number.",
-        f"The states, mixed by their weights, form the context. The decoder combines that with its "
+        "into the range −1 to 1, and a dot product with v, a learned vector, makes one number.",
+        f"The states, mixed by their weights, form the context. The decoder combines it with its "
         f"last state and the token it reads, and writes “{written}”.",
     ]
     looks = ["encoder", "query", "scores", "weights"]
@@ -50,8 +50,8 @@ def recurrent_tour(trace) -> list[dict]:
     if (keys[other] - keys[row]) * (other - row) < 0:
         steps.append(
             f"Compare “{written}” with “{words[other]}”: in step {other + 1}, "
-            f"“{source[keys[other]]}” gets {percent(most[other].item())}. In the translation they "
-            f"change places, and the weights follow."
+            f"“{source[keys[other]]}” gets {percent(most[other].item())}. In the translation the "
+            f"two words change places, and the weights follow."
         )
         shown.append({"parts": [*looks, "write", "output"], "written": other})
     differ = [at for at, word in enumerate(trace.alone and trace.alone[row]) if word != written]

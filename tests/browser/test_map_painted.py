@@ -1029,7 +1029,7 @@ def test_the_tour_lets_the_gradient_run_back(offline, trace, motion):
     losses = page.get_by_role("button", name=re.compile("^The loss of row")).all()
     assert {loss.bounding_box()["height"] >= 16 for loss in losses} == {True}
     open_(page, "^Next$")
-    expect(page.locator(".mm-words")).to_contain_text("(green arrows)")
+    expect(page.locator(".mm-words")).to_contain_text("(green)")
     page.wait_for_timeout(600)
     before = int(stage.get_attribute("data-painted"))
     page.wait_for_timeout(300)

@@ -211,7 +211,7 @@ notebook.picture("context_vector")
 # numbers. Read backwards, the beginning comes last, and yet you've seen it get lost. In either direction, a word has
 # to share 64 numbers with all the others.
 #
-# Here they are in motion. A state is drawn as a jar, with one layer per word. The thicker a layer, the
+# Here are both networks in motion. A state is drawn as a jar, with one layer per word. The thicker a layer, the
 # more its word matters to the state. We measured that on our trained model. Put another word in a word's place, and
 # the state moves. The further it moves, on average over all other words, the thicker the layer.
 
@@ -227,7 +227,7 @@ notebook.picture("hidden_state_travelling")
 RNNStepper(gru.model, gru.source, gru.target, "le petit chat voit un chien noir .", kept=32)
 
 # %% [markdown] predict="where_half_goes_wrong"
-# The film counted nouns. How long can a whole sentence get before its translation contains a mistake?
+# The film counted only nouns. How long can a sentence get before any word of its translation is wrong?
 
 # %%
 written = gru.translate([pair.source for pair in test])

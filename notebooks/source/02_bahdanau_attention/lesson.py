@@ -116,7 +116,7 @@ notebook.picture("decoder_looking_back")
 #
 # The score comes from a small network that sees **one pair** of vectors at a time, the decoder's state $s$ and one
 # encoder state $h_i$. Because their entries mean different things, two learned matrices, $W$ and $U$, first turn them
-# into vectors that can be added. Watch it happen when *the* is written:
+# into vectors that can be added. Here is one step, just after the decoder has written *the*:
 
 # %% tags=["hide-input"]
 notebook.picture("bahdanau_step")

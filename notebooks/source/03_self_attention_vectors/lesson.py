@@ -610,7 +610,7 @@ print("PyTorch's operator agrees: yes")
 model_map(load_translator().trace("Un chien noir court."), here="self-attention", tour="03")
 
 # %% [markdown]
-# Section 3 in motion, with smaller vectors. The film's words have two entries each, so that one plane holds everything.
+# Here is section 3 in motion. The film's vectors have only two entries each, so that one plane holds everything.
 
 # %% tags=["hide-input"]
 notebook.picture("queries_in_one_plane")

@@ -162,7 +162,7 @@ notebook.picture("training_and_inference_decoder")
 # %% [markdown]
 # Both times the model predicts *is* after *A dog*. In training, that mistake raises the loss at one position only,
 # because the next one reads the true word, *climbs*. When the model writes, *is* becomes part of the prefix, and every
-# later token has to live with it. Here all goes well: the model continues with *climbing*.
+# later token has to live with it. Here that goes well: the model continues with *climbing*.
 #
 # Every token of a sentence is an exercise for the model. Here are the first four of twelve:
 
