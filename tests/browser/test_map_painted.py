@@ -748,7 +748,7 @@ def test_the_whole_model_shows_the_shares_of_the_temperature_that_is_set(offline
     # Drawn is one of ten, and the share of the others goes to them.
     heated = numpy.exp([one.logit / 2 for one in trace.candidates[-1]])
     told = f"“{trace.written[-1].strip()}” has a chance of {100 * heated[row] / heated.sum():.1f}%"
-    expect(page.locator(".mm-words")).to_contain_text(f"the draw leaves out the others, so {told}")
+    expect(page.locator(".mm-words")).to_contain_text(f"can be drawn, so {told}")
     page = offline(model_map(trace, tour=["logits"]))
     page.get_by_role("button", name="Take the tour").click()
     words = page.locator(".mm-words", has_text="times as likely").inner_text()  # once it's there
@@ -959,7 +959,7 @@ def test_in_jupyterlab_the_map_takes_another_sentence(open_notebook):
     expect(source).to_have_count(5)
     # It passes through once, then all of it is there; a key ends that sooner.
     expect(page.locator(".mm-words")).to_contain_text("Translation: “A cat sleeps")
-    for words in ("The encoder reads the sentence", "one token after the other: “A cat"):
+    for words in ("The encoder reads the sentence", "one token after another: “A cat"):
         assert words in page.evaluate("all")
     expect(page.get_by_role("button", name="Target token 3: cat")).to_have_count(1)
     open_(page, "^Another sentence")  # no French is needed
@@ -1180,7 +1180,7 @@ def test_in_jupyterlab_another_token_is_chosen_and_taken_back(open_notebook):
     for draw in (1, 2):
         open_(page, "^Draw one")
         end = "(and the model went on from it: “.*|It’s what is written here[.].*)"
-        told = re.compile(f"^Draw {draw}: “.*”, which has .*% .* at temperature 2.0(, |[.] ){end}")
+        told = re.compile(f"^Draw {draw}: “.*”, with a chance of .*% .* at temperature 2.0(, |[.] ){end}")
         expect(words).to_have_text(told)
 
 
@@ -1208,7 +1208,7 @@ def test_in_jupyterlab_a_head_is_switched_off_and_both_translations_stand_there(
     page.set_viewport_size({"width": 900, "height": 900})
     page.wait_for_timeout(500)
     painted = page.evaluate("painted.join('|')")
-    assert "A square shows the largest loss" in painted  # with a head off, too
+    assert "Each square is a head, with" in painted  # with a head off, too
     assert "…" not in painted
     page.set_viewport_size({"width": 390, "height": 844})
     open_(page, "^Layer$")  # whose words are long

@@ -248,14 +248,14 @@ export class Bars {
     const { here, model } = this.view;
     if (this.view.trace.scored) return this.view.costs();
     if (here) {
-      const lit = `What is lit is the part that this lesson builds: ${named(here)}. Press it to look inside.`;
+      const lit = `The lit part is what this lesson builds: ${named(here)}. Press it to look inside.`;
       return model.get("_built") || lit;
     }
     if (kind === "GPT" && this.view.trace.shown !== 1) return heatedWords(this.view);
     if (this.view.fresh) {
       const { small } = this.view.small;
       const from = this.view.scrolls && small.hidden ? "top" : "left";
-      const start = `Start at the ${from}: each token becomes a vector (a striped bar, one colour per number), and every layer adds to it.`;
+      const start = `Start ${from === "top" ? "at" : "on"} the ${from}: each token becomes a vector (a striped bar, one colour per number), and every layer adds to it.`;
       if (!candidates.length) return start;
       const all = likeliest(this.view.trace, decoder ? this.view.rows - 1 : 0, Infinity);
       const [best] = all;
@@ -319,7 +319,7 @@ export class Bars {
 const passing = ({ trace, beat, rows }) =>
   beat < beatsBefore(trace)
     ? "The encoder reads the sentence, and each layer adds to its vectors …"
-    : `The decoder writes one token after the other: “${sentenceOf(trace.written.slice(0, rows))}”`;
+    : `The decoder writes one token after another: “${sentenceOf(trace.written.slice(0, rows))}”`;
 // What a step says while it moves, and then.
 const beatWords = ({ words, first }, progress = 1) => (progress < 1 && first) || words;
 
@@ -362,5 +362,5 @@ function followWords({ model, follow, trace, scene }) {
     return `${lossesOf(trace).found[row].says}. Bands show what its row collects: in the last cross-attention, ${largest} of the weight.`;
   if (both)
     return `Bands show where this row, which reads “${tokens[row]}” and writes “${trace.written[row]}”, gets its information from. In the last cross-attention, ${largest} of the weight.`;
-  return `Bands show where ${from}. In the last layer, averaged over the heads, ${shares[most] ? `${largest} of the weight, “${tokens[row]}” itself ${percent(all[row])}` : "all of it is its own"}.`;
+  return `Bands show where ${from}. In the last layer, averaged over the heads, ${shares[most] ? `${largest} of the weight, “${tokens[row]}” itself ${percent(all[row])}` : "it keeps all of it for itself"}.`;
 }

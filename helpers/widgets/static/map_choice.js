@@ -93,7 +93,7 @@ export const choosing = {
     let left = this.seed / 2 ** 32;
     const rank = found.findIndex(({ among }) => (left -= among) < 1e-9);
     const { token, among } = found[rank];
-    const drawn = `Draw ${this.draws}: “${token}”, which has ${percent(among)} of the chance among these ${found.length} at temperature ${trace.shown.toFixed(1)}`;
+    const drawn = `Draw ${this.draws}: “${token}”, with a chance of ${percent(among)} among these ${found.length} at temperature ${trace.shown.toFixed(1)}`;
     if (rank === trace.drawn[current])
       return this.hear(`${drawn}. It’s what is written here. Draw again, or change the temperature first.`);
     if (!this.model.send) return this.hear(`${drawn}. To see how the model goes on from it, run the cell.`);

@@ -90,9 +90,9 @@ export function embeddingScene(model, where, width, room) {
   });
   scene.hint = `A strip shows ${stack.embeddings.cols} of a vector’s ${model.width} entries${model.positions ? "; each of the three panels has its own colour scale" : ". Positions aren’t added here: each head rotates its queries and keys"}. Point at an entry to read it. ${said(stack.tokens)}`;
   if (first >= 0)
-    scene.hint = `“${stack.tokens[first]}” and “${stack.tokens[first + 1]}” have changed places. Their embeddings moved along, but the vectors of positions ${first} and ${first + 1} stayed, so both sums are new. Without positions, the layers would get the same vectors, only in another order.`;
+    scene.hint = `“${stack.tokens[first]}” and “${stack.tokens[first + 1]}” have changed places. Their embeddings moved with them, but the vectors of positions ${first} and ${first + 1} stayed, so both sums are new. Without positions, the layers would get the same vectors, only in another order.`;
   else if (swaps)
-    scene.hint = `Press a token to swap it with the next: what moves along, and what stays? ${scene.hint}`;
+    scene.hint = `Press a token to swap it with the next: what moves with it, and what stays? ${scene.hint}`;
   return scene;
 }
 
@@ -200,13 +200,13 @@ export function outputScene(model, where, width, room, row, dials) {
     scene.grid([left - 6, top, width - left + 3, pitch * found.length], one, listed, tell);
   }
   const which = `The last layer’s vector of the ${classes ? "class" : "newest"} token`;
-  scene.beat(`${which} is multiplied with the output matrix.`, [0, 0, left - 4, deep]);
+  scene.beat(`${which} is multiplied by the output matrix.`, [0, 0, left - 4, deep]);
   scene.beat(`That gives one number per ${among}, its logit.`, [left - 6, 0, x2 - left - 6, deep]);
   const likely = `“${found[0].token}” gets ${percent(found[0].share)}`;
   scene.beat(`A softmax turns logits into probabilities. ${likely}.`, [x2 - 8, 0, width - x2 + 8, deep]);
   const rest = `${percent(Math.max(0, 1 - sum))} goes to the ${others}, “${found[0].token}” keeps ${percent(found[0].share)}`;
   const cut = model.drawnAt
-    ? ` Keeping these ${found.length}, the draw leaves out the others, so “${chosen.token}” has a chance of ${percent(chosen.among)}.`
+    ? ` Only these ${found.length} can be drawn, so “${chosen.token}” has a chance of ${percent(chosen.among)}.`
     : hot && dials.choose
       ? ` “Draw one” draws among these ${found.length} only.`
       : "";

@@ -194,7 +194,7 @@ function decoderLayers(scene, { encoder, decoder, given }) {
   });
   const go = (words, end, ...rects) =>
     Object.assign(scene.beat(words, ...rects.flat()), { follow: `decoder:${row}`, reach: layers[end].end });
-  const does = `“${tokens[row]}” attends to itself, then takes most from ${most[0]}, then goes through feed-forward`;
+  const does = `“${tokens[row]}” attends to itself, then takes most from ${most[0]}, then goes through the feed-forward network`;
   go(`Decoder layer 1: ${does}.`, 0, first, parts[0]);
   const later = most.slice(1).map((one, i) => `layer ${i + 2} takes most from ${one}`);
   if (later.length)
@@ -223,7 +223,7 @@ function encoderDone(scene, { encoder, decoder, candidates }) {
   const { measures: m } = scene;
   if (encoder.answers)
     return void scene.beat(
-      `Only the class token’s vector goes on. It says “${candidates[0][0][0]}” with ${percent(candidates[0][0][2])}.`,
+      `Only the class token’s vector goes on. From it comes the answer, “${candidates[0][0][0]}” (${percent(candidates[0][0][2])}).`,
       ...rowOfStack(scene, encoder, 0).flat(),
       ...scene.parts.loss,
     );

@@ -5,14 +5,14 @@ import { KINDS, readPlace, sentenceOf } from "./map_trace.js";
 import { clamp, fitting, spelt, textWidth, wrapped } from "./text.js";
 
 const MEANS = [
-  "A square shows the largest loss that any token of this translation suffers without that head, in percentage points (with a plus: none loses half a point, but this one gains). In an orange band: a word that changes.",
-  "Any token’s largest loss, in points (+: a gain). Orange: a changed word.",
+  "Each square is a head, with the most that any token of this translation loses without it, in percentage points (with a plus: none loses half a point, but this one gains). An orange band holds a word that changes.",
+  "The largest loss of any token, in points (+: a gain). Orange: a changed word.",
 ];
 
 // What is lost with all heads of a kind.
 const LOSES = {
   "cross-attention":
-    "With all cross-attention off, nothing of the French sentence reaches the decoder: any sentence gives this caption.",
+    "With all cross-attention off, nothing of the French sentence reaches the decoder, so any sentence gets this caption.",
   "masked-self-attention":
     "With all masked self-attention off, a row sees its newest token and the source, but no word written before it.",
   encoder:

@@ -269,7 +269,7 @@ function layerBeats(scene, g, model, sublayers) {
     scene.beat(DOES[kind] || widens, [from, top - 8, wide, g.step - 74], [from, top - 82, wide, 40]);
     scene.moves(...moves[0]);
     const added = [from, top - 82, to - from + 2, g.step];
-    scene.beat("What was found is added to the stream that ran past. Nothing is overwritten.", added);
+    scene.beat("What the sublayer found is added to the stream that ran past it. Nothing is overwritten.", added);
     scene.moves(...moves[1]);
   }
 }

@@ -91,10 +91,10 @@ export function neuronScene(where, place, width, room) {
 
   const brightest = lit.slice(0, 3).map(({ token }) => `“${token}”`);
   const named = `${lit.length > 3 ? "most of all " : ""}${brightest.join(", ")}`;
-  const alone = `Neuron ${n} multiplies a token’s vector with its own column of weights and adds a bias. Each token goes through alone.`;
+  const alone = `Neuron ${n} multiplies a token’s vector by its own column of weights and adds a bias. Each token goes through alone.`;
   scene.beat(alone, [0, 0, width, at.after - 4]);
   const lets = lit.length
-    ? `${activation} lets what is above zero through. Here that’s ${lit.length} of ${tokens.length} tokens (${named}).`
+    ? `${activation} lets through what is above zero. Here that’s ${lit.length} of ${tokens.length} tokens (${named}).`
     : `${activation} lets nothing through here: no token of this sentence lights this neuron up.`;
   scene.beat(lets, [0, at.after - 4, width, at.writes - at.after]);
   scene.moves(becomes(...bars, left, wide));

@@ -86,8 +86,8 @@ export function normScene(where, place, width, room) {
   const [least, most] = [Math.min(...sizes), Math.max(...sizes)];
   const name = (size) => `“${stack.tokens[sizes.indexOf(size)]}”`;
   const range =
-    sizes.length > 1 ? `from ${number(least)} (${name(least)}) to ${number(most)} (${name(most)})` : number(least);
-  scene.hint = `Before the norm, the standard deviation (grey lines, around the mean) goes ${range}. Divided by it, it is 1 for every token. ${norm.before.cols} of ${all} entries are shown, each row on its own scale.`;
+    sizes.length > 1 ? `between ${number(least)} (${name(least)}) and ${number(most)} (${name(most)})` : number(least);
+  scene.hint = `Before the norm, the standard deviation (grey lines, around the mean) is ${range}. After dividing by it, it is 1 for every token. ${norm.before.cols} of ${all} entries are shown, each row on its own scale.`;
   return scene;
 }
 

@@ -76,11 +76,11 @@ export function numberScene(where, place, width, room) {
       : `${scores}; “${keys[best]}” scores higher and ${takes}.`;
   if (where.words)
     scene.hint = head.set
-      ? `${scores}. Of its own the model gives ${percent(weights[best])} to “${keys[best]}”; you set 100% on “${head.set}”.`
+      ? `${scores}. Left to itself, the model gives ${percent(weights[best])} to “${keys[best]}”; you set 100% on “${head.set}”.`
       : compared;
   else if (head.off && where.splits)
     // a single line
-    scene.hint = `Switched on, the head gives ${names[1]} ${percent(share)}. “Why this weight?” tells why.`;
+    scene.hint = `Switched on, the head gives ${names[1]} ${percent(share)}. “Why this weight?” shows why.`;
   else
     scene.hint = `${chosen ? gives : ""}${where.splits ? `What decides this score${width < NARROW ? "" : where.layer ? ": the tokens, their positions or an earlier layer" : ": the tokens or their positions"}? Press “Why this weight?” to see.` : `${head.allowed(query, key) && !chosen ? `${compared} ` : ""}Press another ${stack.image ? "patch of the picture" : "token"} to make it the key.`}`;
   return scene;

@@ -60,7 +60,7 @@ export function recurrentScene(model, width, room, step, live) {
   // How much of what is written comes from where it looks: measured, by looking at each token alone.
   const same = model.source.filter((_, row) => model.alone[step]?.[row] === model.written[step]);
   const plain = same.length === 1 && model.source.indexOf(same[0]) === model.source.lastIndexOf(same[0]);
-  const any = `It would be written with all the weight on any token, so where it looks doesn’t decide this word. `;
+  const any = `The model would write it with all the weight on any token, so where it looks doesn’t decide this word. `;
   scene.hint = g.told
     ? `You made step ${step + 1} look at ${best} alone: it writes “${model.written[step]}”, and the sentence becomes “${sentenceOf(model.written)}${cut && " …"}” ${cut}Press the same weight again to undo that.`
     : `${cut}Step ${step + 1}: ${best} gets ${percent(most)} of the weight, and “${model.written[step]}” is written. ${same.length === n ? any : plain ? `With all the weight on any token but “${same[0]}”, another word would be written. ` : ""}${g.force ? "Press a weight to make it look only there." : `${slim ? "" : "Press play, or a score to see its products. "}${step + 1 < model.tokens.length ? next : ""}`}`;
@@ -341,7 +341,7 @@ function recurrentBeats(scene, model, g) {
   const rects = [[...scene.parts.query, column(1)], [column(2)], mixed, [low, write]];
   const moves = stepMoves(model, g);
   const [translation, own] = [model.written, model.own].map(sentenceOf);
-  const same = translation === own ? "the same as on its own" : `instead of “${own}”`;
+  const same = translation === own ? "as it would by itself" : `instead of “${own}”`;
   const finished = ` The translation: “${translation}${g.cut && " …"}”${model.chosen.length ? ` (${same})` : ""}${g.cut && ` ${g.cut}`}`;
   model.tokens.forEach((_token, t) => {
     const weights = rowOf(model.weights, t);
@@ -350,10 +350,10 @@ function recurrentBeats(scene, model, g) {
     const set = model.chosen.includes(t);
     const whole = `Step ${t + 1}: ${set ? `you made ${best} get` : `${best} gets`} ${percent(most)}, and “${model.written[t]}” is written.`;
     const said = [
-      `Step ${t + 1}: the query is s${subscript(t)}, ${t ? "the decoder’s state before it" : "made from the encoder’s last states"}. With each encoder state it gives a score.`,
+      `Step ${t + 1}: the query is s${subscript(t)}, ${t ? "the decoder’s state before it" : "made from the encoder’s last states"}. It gets a score with each encoder state.`,
       set ? `You set all weight on ${best}.` : `A softmax turns them into weights: ${best} gets ${percent(most)}.`,
       "The encoder states, mixed by their weights, are the context.",
-      `With the context the decoder makes its next state, s${subscript(t + 1)}, and writes “${model.written[t]}”.${t + 1 === model.tokens.length ? finished : ""}`,
+      `From the context the decoder makes its next state, s${subscript(t + 1)}, and writes “${model.written[t]}”.${t + 1 === model.tokens.length ? finished : ""}`,
     ];
     said.forEach((words, i) => {
       scene.beat(words, ...rects[i]);
