@@ -10,13 +10,13 @@ from samples import refuses
 from helpers.data.corpus import toy_corpus
 from helpers.data.toy_reference import follows_grammar, reference
 from helpers.models.seq2seq import Seq2Seq, Seq2SeqConfig
-from helpers.plots import GREY
+from helpers.plots import GREY, PURPLE
 from helpers.pretrained.recurrent_trace import greedy_traces
 from helpers.pretrained.toy_models import load_toy
 from helpers.text.tokenization import BOS, EOS, WordVocabulary
 from helpers.transformer import decoding
 from helpers.widgets.bahdanau_stepper import BahdanauStepper
-from helpers.widgets.rnn_stepper import BEGUN, LAST, MOST, RNNStepper
+from helpers.widgets.rnn_stepper import LAST, MANY, MOST, RNNStepper
 from helpers.widgets.svg import BAD
 
 PAIRS = toy_corpus(60, lengths=(4, 8))
@@ -126,8 +126,8 @@ def test_they_open_where_the_look_is_about_to_go_back_and_where_too_few_numbers_
     assert rnn(step=3).step == 3
     w = rnn(kept=20)
     # Half is enough, a quarter isn't.
-    w.traces = lambda kept: [{"target": "the cat" if k > 9 else "the dog"} for k in kept]
-    assert w.opening() == {"kept": 5, "step": 2}
+    w.traces = lambda most, kept: [{"target": "the cat" if k > 9 else "the dog"} for k in kept]
+    assert w.opening() == {"kept": 5}
 
 
 def test_the_reference_is_what_the_grammar_writes_and_goes_on_where_it_writes_nothing():
@@ -145,6 +145,7 @@ def test_many_squeezed_at_once_are_what_each_is_alone():
     gru, encoded, sentence = load_toy("gru"), [], "le chat noir dort ."
     gru.model.encoder.register_forward_hook(lambda *_: encoded.append(1))
     w = RNNStepper(gru.model, gru.source, gru.target, sentence)
+    w.step = 2
     assert w.tell()[0] == "“chat” takes 60% of the downward state, and the first, “le”, keeps 40%."
     assert len(encoded) == 2  # and once for all words that a share is measured with
     ids, written = gru.source.encode(sentence, eos=True), [one["written"] for one in w.squeezed()]
@@ -184,8 +185,8 @@ def test_a_squeezed_context_keeps_its_largest_numbers_and_nothing_else():
 def test_the_right_translation_decides_what_is_kept_even_with_all_numbers():
     gru = load_toy("gru")
     w = RNNStepper(gru.model, gru.source, gru.target, "la grande fille chante .", kept=128)
-    said = "128 numbers keep 3 of 4 words and add 1 other."
-    told = "Even all 128 lose “girl”, so it’s the model’s own mistake."
+    said = "128 numbers keep 3 of 4 words in order and write 1 that doesn’t belong there."
+    told = "Even all 128 get “girl” wrong, so it’s the model’s own mistake."
     assert (w.tell(), w.numbers["stays"][2][-1]) == ((said, told), False)
     assert any(w.numbers["stays"][2])  # fewer keep it
     assert re.search(f'{BAD}" [^>]*>turtle<', w.svg)
@@ -194,33 +195,43 @@ def test_the_right_translation_decides_what_is_kept_even_with_all_numbers():
     w.kept = 1  # too few, whatever the model can do
     assert re.search(f'{BAD}" [^>]*>girl<', w.svg)
     w.controls["sentence"].value = "le garçon fatigué dort dans le jardin."
-    assert w.step == BEGUN
-    w.step = LAST
+    assert (w.step, w.kept) == (w.controls["step"].max, w.opening()["kept"])
     assert w.tell()[1] == told.replace("girl", "tired")
     w.controls["sentence"].value = "Le chat noir dort."  # nothing to type before the stop
     assert (w.sentence, w.numbers["target"][-2:]) == ("Le chat noir dort .", [".", "<eos>"])
-    w.step = LAST
     right = w.numbers["right"]
-    said = f"Every word is in its place, which takes at least {right.index(True)}."
+    said = f"Every word is kept, in order, which takes at least {right.index(True)}."
     for w.kept in reversed(range(129)):
         odd = w.numbers["target"][:-1] != w.numbers["whole"]
         assert odd is not right[w.kept]
         assert w.tell()[1].startswith(said) is not odd
-        again = re.search("worse: with ([0-9]+), “([a-z]+)” is lost again", w.tell()[1])
+        again = re.search("worse: with ([0-9]+), “([a-z]+)” is wrong again", w.tell()[1])
         assert bool(again) == (not odd and not all(right[w.kept :]))
         lost = again and w.traces(kept=range(129))[int(again[1])]["lost"]
         assert not again or again[2] in [w.numbers["whole"][i] for i in lost]
     assert "Nothing gets through, so" in w.tell()[1]
     w.take({"sentence": "elle dort .", "step": LAST})
-    assert w.kept == 128  # a new sentence is first translated with all
     assert "il, elle: these texts only say “it”" in w.svg
-    w.take({"sentence": "la femme voit le chat noir .", "step": LAST})
-    assert w.tell()[1].startswith("Even all 128 lose “black”, so")
+    w.take({"sentence": "la femme voit le chat noir .", "kept": 128})
+    assert w.tell()[1].startswith("Even all 128 get “black” wrong, so")
     w.kept = 53
-    assert w.tell()[1].startswith("Every word is in its place, which takes at least")
+    assert w.tell()[1].startswith("Every word is kept, in order, which takes at least")
+    w.take({"sentence": "le petit chat voit un chien noir .", "kept": 4})
+    # “sees” is written, but after the dog.
+    assert {"sees", "black", "dog"} <= {*w.numbers["target"]}
+    assert [w.numbers["whole"][i] for i in w.numbers["lost"]] == ["cat", "sees", "a"]
+    assert w.tell()[0].startswith("4 numbers keep 4 of 7 words in order and write 4 that don’t")
     w.take({"sentence": "un cheval suit la reine .", "kept": 5})
     assert "Every word is there, but so are others" in w.tell()[1]
     w.reset()
+    # As long as one in the lesson's film.
+    clause = "le petit garçon cherche le vieux sac noir"
+    w.controls["sentence"].value = f"{clause} pendant que {clause} ."
+    assert len(w.numbers["source"]) == MANY
+    for sheet in w.draw():
+        assert max(map(float, re.findall(' y="([0-9.]+)"', sheet.to_svg()))) < sheet.height <= 500
+    dot, strips = (w.draw()[1].to_svg().index(part) for part in (f'stroke="{PURPLE}"', "<image"))
+    assert dot < strips  # it hides no column
     for sentence in "le chat dort", "chat .", "dort le chat .", "le chat dort dort .":
         w.take({"sentence": sentence, "step": LAST})
         assert "doesn’t know sentences of this form" in w.tell()[1]
@@ -243,7 +254,7 @@ def test_a_sentence_typed_is_translated_and_a_wrong_one_refused(make):
     w.controls["sentence"].value = OTHER
     assert w.sentence == OTHER
     assert not w.controls["sentence"].error
-    for bad, words in [("zut " + OTHER, "zut"), ("", "Type"), (". " * MOST, "At most")]:
+    for bad, words in [("zut " + OTHER, "zut"), ("", "Type"), (". " * MANY, "At most")]:
         w.controls["sentence"].value = bad
         assert w.sentence == OTHER
         assert words in w.controls["sentence"].error

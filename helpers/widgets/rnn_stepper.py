@@ -14,9 +14,10 @@ from helpers.widgets.readable import odd_ones, percent
 from helpers.widgets.sentence_explorer import SentenceExplorer
 from helpers.widgets.svg import BAD, PALE, RULE, Sheet, shade, share, track
 
-MOST = 9  # tokens on one side, the end included; more would not be legible side by side
-BEGUN, LAST = 2, 2 * MOST + 1  # steps: the first at which something fades, and where all is read
-WIDE, TOP, PITCH = 418, 62, 34  # pixels: the network, its first row, and to the next
+MOST, MANY = 9, 20  # tokens on one side, the end included: of an alignment map, of two networks
+LAST = 3 * MANY  # a step beyond the last: English verbs can have two words
+WIDE, TOP, PITCH = 418, 62, 34  # pixels: the network, its first row, and to the next at most
+TALL = 420  # pixels: all rows
 # Where both directions' states, the context, and the decoder's states and words begin: so close
 # that a phone shows all of it at once.
 DOWN, UP, NECK, BUS, OUT, WRITTEN = 92, 140, 190, 263, 276, 322
@@ -43,6 +44,7 @@ class SentenceStepper(SentenceExplorer):
     """
 
     attention = "none"  # what the model's configuration must say
+    most = MOST  # tokens that the sentence may have, the end included
 
     def __init__(self, model, source_vocabulary, target_vocabulary, sentence: str, **state):
         if model.config.attention != self.attention:
@@ -72,12 +74,12 @@ class SentenceStepper(SentenceExplorer):
         unknown = sorted({*words} - {*self.known_words()}, key=words.index)
         if unknown:
             return f"Not in “Known words”: {', '.join(unknown):.60}."
-        if len(words) >= MOST:
-            return f"At most {MOST - 1} words fit, the full stop included; got {len(words)}."
+        if len(words) >= self.most:
+            return f"At most {self.most - 1} words fit, the full stop included; got {len(words)}."
         return ""
 
-    def traces(self, **changes) -> list[dict]:
-        """Return the `greedy_traces` of the sentence, `in_words`.
+    def traces(self, most=MOST, **changes) -> list[dict]:
+        """Return the `greedy_traces` of the sentence, `most` tokens at most, `in_words`.
 
         The `changes` are `kept` or `look`, see `greedy_traces`.
         """
@@ -85,7 +87,7 @@ class SentenceStepper(SentenceExplorer):
         if (key := str(changes)) not in kept:
             ids = self._source.encode(self.sentence.lower(), eos=True)
             ends = self._target.ids["<bos>"], self._target.ids["<eos>"]
-            made = greedy_traces(self._model, ids, *ends, MOST, **changes)
+            made = greedy_traces(self._model, ids, *ends, most, **changes)
             source = self._source.tokens(ids)
             kept[key] = [self.in_words({**each, "source": source}) for each in made]
         return kept[key]
@@ -100,11 +102,10 @@ class SentenceStepper(SentenceExplorer):
 class RNNStepper(SentenceStepper):
     """Squeeze a sentence through the one vector of an encoder–decoder without attention.
 
-    It opens while the encoder reads; playing follows the sentence from state to state, up to a
-    translation that is broken because half of the context vector's numbers, or a quarter, and so
-    on, don't suffice. Moving `kept` lets more of them through, the largest first. A word is right
-    if it stands in the toy corpus's own translation, in that order: a “black” that another noun
-    got is wrong.
+    A sentence is first seen translated, and broken, because half of the context vector's numbers,
+    or a quarter, and so on, don't suffice; playing follows it there from state to state. Moving
+    `kept` lets more numbers through, the largest first. A word is kept if it stands in the toy
+    corpus's own translation, in that order: what is out of order is not.
 
     State: `step` (1 to S reads a source token, S + 1 hands over the context vector, each later one
     writes a token) and `kept` (how many numbers of the context vector get through).
@@ -114,22 +115,23 @@ class RNNStepper(SentenceStepper):
     Cho et al. (2014), "Learning Phrase Representations using RNN Encoder-Decoder", section 2.
     """
 
+    most = MANY
     step = traitlets.Int(LAST, min=1, max=LAST).tag(state=True)
     kept = traitlets.Int(1024, min=0, max=1024).tag(state=True)
 
     def opening(self):
-        """Halve the numbers until the translation breaks; begin with how it's read."""
-        kept, written = self.kept, [each["target"] for each in self.squeezed()]
+        """Halve the numbers until the translation breaks."""
+        kept, written = self._model.config.d_hidden, [each["target"] for each in self.squeezed()]
         while kept and written[kept] == written[-1]:
             kept //= 2
-        return {"kept": kept, "step": BEGUN}
+        return {"kept": kept}
 
     def build(self):
         self.words("sentence", "Sentence", wide=True, known=self.known_words())
         most = self._model.config.d_hidden
         self.kept = min(self.kept, most)
         self.observe(lambda _: self.set_trait("step", LAST), "kept")
-        self.observe(lambda _: self.take({"kept": most, "step": BEGUN}), "sentence")
+        self.observe(lambda _: self.take({**self.opening(), "step": LAST}), "sentence")
         self.play("step", "Step", interval=1100)
 
     def reset(self, *_):
@@ -139,7 +141,9 @@ class RNNStepper(SentenceStepper):
 
     def squeezed(self) -> list[dict]:
         """Translate with none of the context's numbers getting through, with one, … with all."""
-        return self.traces(kept=range(self._model.config.d_hidden + 1))
+        words = self.sentence.lower().split()
+        most = max(MOST, *(len(side) + 1 for side in (words, reference(words))))
+        return self.traces(most, kept=range(self._model.config.d_hidden + 1))
 
     def in_words(self, found):
         """Add which words of the right translation, `whole`, are `lost`, and which are `new`."""
@@ -162,7 +166,9 @@ class RNNStepper(SentenceStepper):
         found["stays"] = {i: [i not in each["lost"] for each in traces] for i in words}
         found["right"] = [not each["lost"] and not each["new"] for each in traces]
         found["rows"] = max(len(each["target"]) for each in traces)
-        found["pitch"] = min(48, PITCH * max(1, found["rows"] / n_source))  # of what is read
+        found["row"] = min(PITCH, TALL / max(n_source, found["rows"]))  # to the next that's written
+        found["pitch"] = min(48, found["row"] * max(1, found["rows"] / n_source))  # that is read
+        found["high"] = min(STATE[1], found["row"] - 8)  # of a state
         if "shares" not in (kept := self.once(self.sentence, dict)):
             ids = self._source.encode(self.sentence.lower(), eos=True)
             words = [self._source.ids[word] for word in self.known_words()]
@@ -186,7 +192,7 @@ class RNNStepper(SentenceStepper):
             said = f"“{words[step - 1]}” takes {percent(shares[step - 1])} of the downward state"
             kept = f", and the first, “{words[0]}”, keeps {percent(shares[0])}."
             said += kept if step > 1 else ", as no word comes before it."
-            asked = "A word’s share says how far another word would move the state. Press “Play”."
+            asked = "A word’s share says how far another word would move the state."
             return said, asked
         if step == n + 1:
             return (
@@ -201,8 +207,9 @@ class RNNStepper(SentenceStepper):
             return said, f"The likeliest next token is “{target[t]}”, with probability {chance}."
         words, wrong, one = len(found["stays"]), len(found["new"]), self.kept == 1
         n, numbers = words - len(found["lost"]), f"number{' keeps' if one else 's keep'}"
-        wrong = f" and add{'s' * one} {wrong} other{'s' * (wrong > 1)}" if wrong else ""
-        return f"{self.kept} {numbers} {n} of {words} words{wrong}.", self._asked()
+        belong = f"{wrong} that do{'n’t' if wrong > 1 else 'esn’t'} belong there"
+        wrong = f" and write{'s' * one} {belong}" if wrong else ""
+        return f"{self.kept} {numbers} {n} of {words} words in order{wrong}.", self._asked()
 
     def _asked(self):
         """Say what is lost, and how few numbers suffice."""
@@ -213,20 +220,22 @@ class RNNStepper(SentenceStepper):
             return "Nothing gets through, so any word that is right is right by chance."
         never = ", ".join(f"“{found['whole'][i]}”" for i, stay in stays.items() if not stay[-1])
         if never and (not any(right) or self.kept == len(right) - 1):
-            return f"Even all {len(right) - 1} lose {never}, so it’s the model’s own mistake."
+            return f"Even all {len(right) - 1} get {never} wrong, so it’s the model’s own mistake."
         if found["new"] and not found["lost"]:
             return "Every word is there, but so are others, in red."
         if not right[self.kept]:
             return "Drag the dot to where all words are blue. Is it the leftmost such place?"
         again = ((k, i) for k in range(self.kept, len(right)) for i in stays if not stays[i][k])
-        told = " More can be worse: with {}, “{}” is lost again."
+        told = " More can be worse: with {}, “{}” is wrong again."
         more = next((told.format(k, found["whole"][i]) for k, i in again), "")
-        return f"Every word is in its place, which takes at least {right.index(True)}.{more}"
+        return f"Every word is kept, in order, which takes at least {right.index(True)}.{more}"
 
     def draw(self):
         n = len(self.numbers["source"])
         high = max(self.numbers["pitch"] * n, BOX[1] + 40)  # of the encoder
-        low = TOP + max(PITCH * self.numbers["rows"], high + 14)  # whatever gets through
+        low = TOP + max(
+            self.numbers["row"] * self.numbers["rows"], high + 14
+        )  # whatever gets through
         sheet, size = Sheet(WIDE, low), len(self.numbers["last"])
         for y, number, words in (18, 0.2, "< 0"), (42, 0.8, "> 0"):
             sheet.rect(24, y - 13, 16, 15, shade(SIGNED, number))
@@ -239,44 +248,47 @@ class RNNStepper(SentenceStepper):
         self._draw_encoder(sheet)
         self._draw_decoder(sheet)
         self._draw_context(sheet, TOP + (high - BOX[1]) / 2)
-        return [sheet, self._draw_choice() if self.step > n else self._draw_reading(n)]
+        return [sheet, self._draw_choice(low) if self.step > n else self._draw_reading(n)]
 
     def _link(self, sheet, when, *places):
         """Draw an arrow through `places`, (x, y) each: bold in the step (`when`) that uses it."""
         now = when == self.step
         colour, line = (PURPLE, 4) if now else (GREY if when < self.step else RULE, 1.5)
         sheet.path(places[:-1], colour, line)
-        sheet.arrow(*places[-2], *places[-1], colour, line, 9 if now else 7)
+        room = math.dist(*places[-2:])
+        sheet.arrow(*places[-2], *places[-1], colour, line, min(9 if now else 7, room))
 
     def _draw_encoder(self, sheet):
         """Draw a state per token and direction, one going down and one going up."""
         found, step = self.numbers, self.step
-        n, halves, pitch = len(found["source"]), found["encoder"].chunk(2, dim=1), found["pitch"]
+        halves, pitch, high = found["encoder"].chunk(2, dim=1), found["pitch"], found["high"]
+        n = len(found["source"])
         for i, word in enumerate(found["source"]):
             y, met = TOP + pitch * i, step <= n and i in (step - 1, n - step)
-            sheet.text(DOWN - 8, y + 16, word, anchor="end", bold=met)
+            sheet.text(DOWN - 8, y + high / 2 + 6, word, anchor="end", bold=met)
             for x, states, when in (DOWN, halves[0], i + 1), (UP, halves[1], n - i):
                 self._draw_state(sheet, x, y, states[i], when)
             if i + 1 < n:
-                middle, ends = STATE[0] / 2, (y + 21, y + pitch - 1)
+                middle, ends = STATE[0] / 2, (y + high + 1, y + pitch - 1)
                 self._link(sheet, i + 2, *((DOWN + middle, end) for end in ends))
                 self._link(sheet, n - i, *((UP + middle, end) for end in ends[::-1]))
-            sheet.target(0, y - 7, NECK - 8, pitch, f"Go to step {i + 1}, {word}", step=i + 1)
+            top, label = y + (high - pitch) / 2, f"Go to step {i + 1}, {word}"
+            sheet.target(0, top, NECK - 8, pitch, label, step=i + 1)
 
     def _draw_state(self, sheet, x, y, state, when):
         """Draw the first numbers of a `state`, or where it will be before the step `when`."""
+        size = STATE[0], self.numbers["high"]
         if when <= self.step:
-            frame = PURPLE if when == self.step else GREY
-            draw_cells(sheet, x, y, state, frame, STATE)
+            draw_cells(sheet, x, y, state, PURPLE if when == self.step else GREY, size)
         else:
-            sheet.rect(x, y, *STATE, PALE)
+            sheet.rect(x, y, *size, PALE)
 
     def _draw_context(self, sheet, y):
         """Draw the two last states' way into the context vector, and its way to every step."""
-        (wide, high), n = BOX, len(self.numbers["source"])
-        end = TOP + self.numbers["pitch"] * (n - 1) + 20
+        (wide, high), n, state = BOX, len(self.numbers["source"]), self.numbers["high"]
+        end = TOP + self.numbers["pitch"] * (n - 1) + state
         middle, low = NECK + wide / 2, max(end + 10, y + high + 16)
-        up, last = (UP + STATE[0], TOP + 10), (DOWN + STATE[0] / 2, end + 1)
+        up, last = (UP + STATE[0], TOP + state / 2), (DOWN + STATE[0] / 2, end + 1)
         self._link(sheet, n + 1, up, (middle, up[1]), (middle, y - 2))
         self._link(sheet, n + 1, last, (last[0], low), (middle, low), (middle, y + high + 2))
         sheet.rect(NECK, y, wide, high, PALE)
@@ -285,53 +297,60 @@ class RNNStepper(SentenceStepper):
         sheet.target(NECK, y, wide, high, "Go to the context vector", step=n + 1)
         steps = range(len(self.numbers["target"]))
         for t in sorted(steps, key=lambda t: n + 2 + t == self.step):  # what is bold on top
-            row, out = TOP + PITCH * t + 10, y + high / 2
+            row, out = TOP + self.numbers["row"] * t + state / 2, y + high / 2
             way = (NECK + wide, out), (BUS, out), (BUS, row), (OUT - 2, row)
             self._link(sheet, n + 2 + t, *way)
 
     def _draw_decoder(self, sheet):
         """Draw a state and a token per step; each step reads the token before it."""
         found, done, n = self.numbers, self.numbers["n_written"], len(self.numbers["source"])
+        row, high = found["row"], found["high"]
         for t, word in enumerate(found["target"]):
-            y, step, new = TOP + PITCH * t, n + 2 + t, t in found["new"]
+            y, step, new = TOP + row * t, n + 2 + t, t in found["new"]
             self._draw_state(sheet, OUT, y, found["states"][t + 1], step)
             if t:
                 x = OUT + STATE[0] / 2
-                self._link(sheet, step, (x, y - PITCH + 21), (x, y - 1))
-                self._link(sheet, step, (WRITTEN + 14, y - PITCH + 22), (OUT + STATE[0], y + 4))
+                self._link(sheet, step, (x, y - row + high + 1), (x, y - 1))
+                before = WRITTEN + 14, y - row + high + 2
+                self._link(sheet, step, before, (OUT + STATE[0], y + high / 5))
             colour = GREY if t >= done else BAD if new else INK
             bold = t < done and (new or step == self.step)
-            sheet.text(WRITTEN, y + 16, word if t < done else "·", colour, bold=bold)
-            sheet.target(BUS + 6, y - 7, WIDE - BUS - 6, PITCH, f"Go to token {t + 1}", step=step)
+            sheet.text(WRITTEN, y + high / 2 + 6, word if t < done else "·", colour, bold=bold)
+            left, top = BUS + 6, y + (high - row) / 2
+            sheet.target(left, top, WIDE - left, row, f"Go to token {t + 1}", step=step)
 
     def _draw_reading(self, n):
         """Draw what each word that was read still counts for in both states of this step."""
-        found, met = self.numbers, (self.step - 1, n - self.step)
+        found, met, high = self.numbers, (self.step - 1, n - self.step), self.numbers["high"]
         sheet = Sheet(322, TOP + found["pitch"] * n)
         sheet.text(0, 18, "Each word’s share of a state", bold=True)
         sheet.text(LEFT, 42, "going down", GREY)
         sheet.text(LEFT + 116, 42, "going up", GREY)
         for i, word in enumerate(found["source"]):
             y = TOP + found["pitch"] * i
-            sheet.text(LEFT - 12, y + 16, word, anchor="end", bold=i in met)
+            sheet.text(LEFT - 12, y + high / 2 + 6, word, anchor="end", bold=i in met)
             for x, read, now, shares in (
                 (LEFT, i <= met[0], met[0], found["shares"][0]),
                 (LEFT + 116, i >= met[1], met[1], found["shares"][1]),
             ):
-                sheet.bar(x, y, 64, 20, shares[now][i] * read, PURPLE if i == now else BLUE)
-                sheet.text(x + 69, y + 16, percent(shares[now][i]) * read, GREY)
+                sheet.bar(x, y, 64, high, shares[now][i] * read, PURPLE if i == now else BLUE)
+                sheet.text(x + 69, y + high / 2 + 6, percent(shares[now][i]) * read, GREY)
         return sheet
 
-    def _draw_choice(self):
+    def _draw_choice(self, height):
         """Draw which words are kept, whatever gets through: there it's chosen."""
         found, size = self.numbers, len(self.numbers["last"])
-        top, strip = 52, found["pitch"] - 6
-        low = top + strip * max(len(found["stays"]), 1)
+        top, rows = 52, max(len(found["stays"]), 1)
+        strip = min(42, (height - top - 84) / rows)  # with room for the notes
+        low = top + strip * rows
         sheet, x = Sheet(322, low + 32), LEFT + (RIGHT - LEFT) * self.kept / size
         sheet.text(0, 18, f"Let through: {self.kept} of {size}", PURPLE, bold=True)
         sheet.text(LEFT - 18, 42, "should be", GREY, anchor="end")
-        sheet.text(LEFT, 42, "■ in its place", BLUE)
-        sheet.text(LEFT + 140, 42, "■ lost", BAD)
+        sheet.text(LEFT, 42, "■ kept, in order", BLUE)
+        sheet.text(LEFT + 152, 42, "■ not", BAD)
+        # Behind the strips, so that it hides none of their columns.
+        sheet.line(x, top - 4, x, low, PURPLE, 3)
+        half = (RIGHT - LEFT) / size / 2  # a column's middle is where the dot stands
         told, own_mistake = found["n_written"] == len(found["target"]), False
         for row, (i, stay) in enumerate(found["stays"].items()):
             y, lost = top + strip * row, told and i in found["lost"]
@@ -340,7 +359,8 @@ class RNNStepper(SentenceStepper):
             at = LEFT - 18, y + strip / 2 + 3
             sheet.text(*at, found["whole"][i], colour, anchor="end", bold=lost)
             fates = [*stay[:own], *[2] * (len(stay) - own)]
-            sheet.pixels(LEFT, y, RIGHT - LEFT, strip - 5, [fates], FATE, 0, 2)
+            wide = RIGHT - LEFT + 2 * half
+            sheet.pixels(LEFT - half, y, wide, strip - 5, [fates], FATE, 0, 2)
             own_mistake |= 2 in fates
         notes = ["grey: the model’s own mistake"] * own_mistake
         notes += ["il, elle: these texts only say “it”"] * ("it" in found["whole"])
@@ -349,8 +369,6 @@ class RNNStepper(SentenceStepper):
             sheet.height += 26
         for at, words in (LEFT, "0"), ((LEFT + RIGHT) / 2, "largest (±) first"), (RIGHT, size):
             sheet.text(at, low + 28, words, GREY, anchor="middle")
-        for colour, wide in ("white", 7), (PURPLE, 3):
-            sheet.line(x, top - 4, x, low, colour, wide)
         sheet.dot(x, low, 9, PURPLE)
         drag = track("x", "kept", (LEFT, RIGHT), (0, size), self.kept, 1)
         sheet.handle(LEFT - 10, top - 4, RIGHT - LEFT + 20, low - top + 14, "Let through",
