@@ -376,10 +376,16 @@ def test_samples_follow_the_seed_and_the_dials(make):
     assert "before → after dials" in widget.svg
     assert "At temperature 2.0, unlikely tokens are drawn" in widget.tell()[1]
     widget.take({"sentence": STATION, "top_k": 3, "seed": 3, "step": 2})
-    assert "with chance 0.15 (0.06 before the dials)" in widget.tell()[0]
+    assert "a chance of 0.15 (0.06 before the dials)" in widget.tell()[0]
     assert "0.06 → 0.15" in widget.svg
     widget.reset()
+    widget.temperature = 0.1
+    assert widget.numbers["kept"] == len(widget._translator.tokenizer)  # it cuts none
+    widget.take({"temperature": 1.1, "seed": 3})
+    assert "a chance of 1 in 41,000 (1 in 96,000 before the dials)" in widget.tell()[0]
+    assert "red: less than 1 in 1,000" in widget.svg
     widget.top_k = 1
+    assert "red: less" not in widget.svg
     assert widget.numbers["kept"] == 1
     assert widget.numbers["translation"] == make(DecodingExplorer).numbers["translation"]
 

@@ -11,10 +11,11 @@ from helpers.pretrained.translator import with_beginning
 from helpers.transformer import decoding
 from helpers.widgets.readable import JOINED, odd_ones, readable
 from helpers.widgets.sentence_explorer import MOST_PIECES, TranslatedSentence
-from helpers.widgets.svg import PALE, RULE, Sheet, flow, ink_on, number, shade, share
+from helpers.widgets.svg import BAD, PALE, RULE, Sheet, flow, ink_on, number, shade, share
 
 SHOWN = 8  # candidates
 CLOSE = 0.25  # probability of a second token that is worth a try
+STRANGE = 0.001  # and of a token that is marked if the dice gave it
 COLUMNS = 4  # steps of the beam's tree that are drawn
 TREE, NODE = 34, 52  # pixels: top of the tree, and at most from one node to the next
 PIECE, GAP = 84, 22  # pixels: a node's width, and its edges'
@@ -31,6 +32,11 @@ def dialled(logits, temperature, top_k, top_p):
     if top_k:
         logits = decoding.top_k_filter(logits, top_k)
     return decoding.top_p_filter(logits, top_p).softmax(-1)
+
+
+def _chance(part):
+    """Write a probability, a small one as 1 in so many: the dials change that, too."""
+    return share(part) if part >= 0.01 else f"1 in {float(f'{1 / part:.1e}'):,.0f}"
 
 
 class DecodingExplorer(TranslatedSentence):
@@ -110,10 +116,10 @@ class DecodingExplorer(TranslatedSentence):
             self.limit("step", len(found["ids"]))  # a beam that searches on is no first sight
         self.limit("step", max(len(found["columns"]), len(found["ids"])))
         t = min(self.step, len(found["ids"])) - 1
-        chances = found["logits"][t].softmax(-1)
-        dialled_to = chances
+        logits = found["logits"][t].double()  # a low temperature alone leaves no chance at 0
+        dialled_to = chances = logits.softmax(-1)
         if self.method == "sample":
-            dialled_to = dialled(found["logits"][t], self.temperature, self.top_k, self.top_p)
+            dialled_to = dialled(logits, self.temperature, self.top_k, self.top_p)
         shown = chances.topk(SHOWN).indices.tolist()
         if found["ids"][t] not in shown:  # a sample may be an unlikely one
             shown[-1] = found["ids"][t]
@@ -183,9 +189,9 @@ class DecodingExplorer(TranslatedSentence):
         if found["columns"]:
             headline = f"Step {self.step}: {self._tell_search()}."
         elif t >= len(self.forced) and found["ids"][t] != found["candidates"][0][0]:  # a sample's
-            drawn = share(found["drawn"])
-            before = f" ({sure} before the dials)" if drawn != sure else ""
-            headline = f"Step {self.step}: the dice gave “{word}”, with chance {drawn}{before}."
+            drawn, own = _chance(found["drawn"]), _chance(found["sure"][t])
+            before = f" ({own} before the dials)" if drawn != own else ""
+            headline = f"Step {self.step}: the dice gave “{word}”, a chance of {drawn}{before}."
         else:
             headline = f"Step {self.step}: the model gives “{word}” {sure} and {rival}."
         if self.forced:
@@ -281,13 +287,17 @@ class DecodingExplorer(TranslatedSentence):
         """Write the translation, each token in a box as full as the model was sure."""
         found = self.numbers
         sheet.text(0, y, "Writes", PURPLE, bold=True)
-        note = ("⚑ chosen by you", ORANGE) if found["by hand"] else ("the fuller, the surer", GREY)
+        sampling = self.method == "sample"
+        odd = [i for i, sure in enumerate(found["sure"]) if sampling and sure < STRANGE]
+        note = ("red: less than 1 in 1,000", BAD) if odd else ("the fuller, the surer", GREY)
+        note = ("⚑ chosen by you", ORANGE) if found["by hand"] else note
         sheet.text(396, y, *note, anchor="end")
         places = list(flow(found["target"], y + 10))
         for i, ((x, top, wide), word) in enumerate(zip(places, found["target"], strict=True)):
             there, now = i <= found["t"], i == self.step - 1
             colour = ORANGE if i in found["by hand"] else PURPLE
             ink, frame, fill = (INK, colour, colour) if there else (GREY, RULE, GREY)
+            frame = BAD if i in odd and i not in found["by hand"] else frame
             sure = 28 * found["sure"][i]  # as in a glass: a wide word compares with a short one
             sheet.rect(x, top, wide, 28, PALE, round=4)
             sheet.rect(x, top + 28 - sure, wide, sure, fill, opacity=0.4)
@@ -353,11 +363,11 @@ class DecodingExplorer(TranslatedSentence):
                 fill, line = (PALE, 2.5) if wins else ("white", 1)
                 sheet.rect(x, y, PIECE, tall, fill, colour, line, round=4)
                 piece, sums = self._piece(token_id), number(log_prob)
-                at = y + (0.41 * tall if roomy else tall / 2 + 6)
+                at = y + (0.4 * tall if roomy else tall / 2 + 6)
                 piece = piece if len(piece) < 9 else f"{piece[:7]}…"
                 sheet.text(x + PIECE / 2, at, piece, colour, anchor="middle", bold=wins)
                 if roomy:
-                    sheet.text(x + PIECE / 2, y + 0.92 * tall, sums, GREY, anchor="middle")
+                    sheet.text(x + PIECE / 2, y + 0.87 * tall, sums, GREY, anchor="middle")
                 elif t == last - 1:  # beside it: a step fewer is drawn
                     sheet.text(x + PIECE + 8, at, sums, GREY)
                 label = f"Force {piece} at step {t + 1}; log-probability {sums}"
