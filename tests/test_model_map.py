@@ -457,6 +457,12 @@ def test_without_a_head_the_map_shows_what_the_model_does_without_it(translator)
     assert numpy.allclose(codes * sent["scale"], column.detach(), atol=2e-3)  # W_O is what it was
     view.chosen = [[3, 1]]  # it goes on without them, too
     assert view.trace.written[3] != whole.written[3]
+    view.sentence = "Un chat dort."  # they stay off
+    assert view._inside["whole"][-2][0] == "."
+    view.off = ["decoder/2/cross-attention/0"]
+    view.sentence = text
+    with heads_off(model.decoder_layers[2].cross_attention, [0]):
+        assert view.trace.candidates == translator.trace(text).candidates != whole.candidates
     view.off = []
     assert view.trace.candidates == whole.candidates
     assert "whole" not in view._inside

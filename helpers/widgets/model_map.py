@@ -54,7 +54,7 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
         reads other sentences, too; 0 brings the model back.
     off : list of str
         Places of heads whose outputs are zeroed before W_O, where a translator can trace its
-        sentence again: the map then shows the model without them.
+        sentence again: the map then shows the model without them, for another sentence, too.
     chosen : list of (int, int)
         Target positions at which another token was written, each with that token's rank among the
         candidates there. From each of them the model goes on by itself. In a recurrent pair: steps
@@ -139,6 +139,10 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
             trace = self._untrained.again(new if of_sentence else own, *more)
             if self.steps:  # without a reference, too, what the model itself wrote is scored
                 trace = trace.through(self._first.network)
+            whole = trace
+            if of_sentence and self.off:  # they stay off
+                with self._silent():
+                    trace = whole.again(new)
             self._refused = problem_with(trace)
         except ValueError as error:
             self._refused = str(error)
@@ -147,10 +151,12 @@ class ModelMap(StaticFallback, anywidget.AnyWidget):
         with self.hold_sync():
             if of_sentence:
                 self.place, self.follow, self.beat, self.stop = "", "", -1, -1
-                self._first, self.chosen, self.reference = trace, [], ""
+                self._first, self.chosen, self.reference = whole, [], ""
                 if not self._heat:  # whoever draws keeps the heat at which it drew
                     self.temperature = 1.0
-            self.off, self.left_out = [], []
+            else:
+                self.off = []
+            self.left_out = []
             self._show(trace)
             self.written = _start(trace, self.here)
 

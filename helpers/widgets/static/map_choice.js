@@ -205,7 +205,7 @@ export const choosing = {
     const heat = drawnAt && !this.lot ? ` at temperature ${drawnAt[drawnAt.length - 1].toFixed(1)}` : "";
     const after = row < written.length - 1 ? `, and the model went on from it${heat}` : "";
     const all = `“${shorten(textOf(this.trace, after ? row + 1 : given - 1), 130)}”`;
-    const drew = heat ? `The model went on${heat}` : "As the model wrote it";
+    const drew = heat ? `The model went on${heat}` : `${this.lot && `${this.lot}. `}As the model wrote it`;
     const wrote = written[row] === "␣" ? "a space, “␣”," : `“${written[row]}”`;
     const how = this.lot || `You wrote ${wrote} yourself`;
     this.lot = "";

@@ -38,7 +38,10 @@ export function smallOf(view) {
     const height = HIGH[trace.stacks.length - 1];
     const scene = sceneOf(trace, "", WIDE, rows, { current, query, height, small: true });
     // Both pictures are made of the same parts, which the one that is drawn later puts in their places.
-    places = trace.stacks.map(({ blocks, bottom }) => ({ blocks, bottom, xs: [...blocks.map(({ x }) => x), WIDE] }));
+    places = trace.stacks.map((stack) => {
+      const { blocks, bottom } = stack;
+      return { stack, blocks, bottom, xs: [...blocks.map(({ x }) => x), WIDE] };
+    });
     scene.targets = [];
     scene.labels = trace.stacks.flatMap(titles);
     const own = Object.getOwnPropertyDescriptors({ scene, scrolls: false, progress: 1, fresh: false });
@@ -53,8 +56,8 @@ export function smallOf(view) {
   const mark = () => {
     const { scrollTop: from, clientHeight } = view.frame;
     if (small.hidden) return;
-    places.forEach(({ xs, blocks: [{ top }], bottom }, i) => {
-      const { blocks } = view.trace.stacks[i];
+    places.forEach(({ xs, stack, blocks: [{ top }], bottom }, i) => {
+      const { blocks } = stack; // as drawn: what was just answered has none yet
       // A part lies across here and downwards there, so it's framed as a whole once much of it is in view.
       const seen = blocks.map(({ top: y }, k) => {
         const end = (blocks[k + 1]?.top ?? 2 * y - blocks[k - 1].top) - HEAD;
@@ -72,7 +75,7 @@ export function smallOf(view) {
   small.addEventListener("click", ({ offsetX, offsetY }) => {
     const [x, y] = [offsetX / scale, offsetY / scale];
     const i = places.findLastIndex(({ blocks }) => y > blocks[0].top - HEAD || blocks === places[0].blocks);
-    const { blocks } = view.trace.stacks[i];
+    const { blocks } = places[i].stack;
     const at = places[i].xs.findLastIndex((left) => left <= x);
     glideTo(view.frame, blocks[Math.min(at, blocks.length - 1)].top - HEAD);
   });

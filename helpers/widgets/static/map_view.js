@@ -34,7 +34,7 @@ class MapView {
       follow: (token) => {
         this.pause();
         this.set({ follow: this.follow === token ? "" : token, everything: true });
-        if (this.follow) this.drawn = () => this.say(this.bars.words.textContent);
+        if (this.follow) this.drawn = () => this.say(this.bars.told);
       },
       choose: (rank) => this.choose(rank),
       turn: (places) => this.turn(places),
