@@ -271,7 +271,7 @@ def training_and_inference_decoder():
         f"In one pass, all {n} inputs go up through the decoder, and out come {n} predictions.",
         f"Output 3 is “{guessed[2]}”, but input 4 is still “{wanted[2]}”, so output 4 is "
         f"“{guessed[3]}”.",
-        f"“{wanted[2]}” got only a probability of {math.exp(-high):.2f}, so its loss is "
+        f"“{wanted[2]}” got a probability of only {math.exp(-high):.2f}, so its loss is "
         f"{high:.1f}. Right outputs cost a little too: their targets got at least "
         f"{math.exp(-low):.2f}, but not 1.",
         f"The gradient of the mean loss, {sum(losses) / n:.1f}, changes both decoder and encoder.",

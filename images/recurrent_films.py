@@ -365,7 +365,7 @@ def decoder_looking_back():
         f"The full stop looks at the French one: {share[6][5]}.",
         f"<eos> looks there too ({share[7][5]}), not at the French <eos>.",
         "Each row shows where the model looked. The diagonal, learned by translating alone, "
-        f"doesn't move on (framed) at {names}.",
+        f"doesn't move on at {names} (framed).",
     ]
     moves = {0: 2.4, 2: 2.6, 4: 2.4, 5: 3.6, 7: 3.6}
     scenes = [Scene(one, moves.get(i, 2.1), i in (0, 1, 4, 7, 12)) for i, one in enumerate(told)]
@@ -529,12 +529,12 @@ def bahdanau_step():
     step["work"].append(f"{' + '.join(part[i] for i in OWN)} = {number(step['context'][k])}")
     told = [
         "The model has written “the”. Guess which French word it will look at next.",
-        "Each pair of s and one encoder state gets a score.",
+        "We pair s with each encoder state, and every pair gets a score.",
         "For “noir”, take four numbers of s and four of h₃.",
         "Their entries mean different things, so two learned matrices bring both into one space.",
         f"We add them: {one} + {other} = {summed}. tanh squashes the sum to {squashed}.",
         "A dot product with the learned vector v gives one number, the score.",
-        f"The full stop, with the same s: its score is only {number(step['scores'][REFUSED])}.",
+        f"The full stop, paired with the same s, scores only {number(step['scores'][REFUSED])}.",
         "All other pairs go through the same small network.",
         "A softmax raises e to the power of each score and divides by the sum.",
         f"Most weight is on “noir” ({step['alpha'][2]:.2f}), a little on “chat” "

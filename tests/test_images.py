@@ -368,7 +368,7 @@ def test_the_step_of_bahdanau_can_be_recomputed_from_the_numbers_that_it_shows()
         assert score == shapes[f"gives {i}"]["text"] == shapes[f"up {i}.text"]["text"]
         flying = scenes[4 + i // 2]["shapes"].keys()  # what is multiplied
         assert {f"{name} {k}" for name in ("factor", "product", "term") for k in range(4)} < flying
-    assert scenes[6]["caption"].endswith(f"its score is only {score}.")
+    assert scenes[6]["caption"].endswith(f"scores only {score}.")
     for one in (f"{name} entry {k}" for name in ("W s", "v") for k in range(4)):  # that stay
         assert not {"start", "when"} & scenes[6]["shapes"][one].keys()
     one, other, squashed = (
