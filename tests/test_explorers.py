@@ -520,7 +520,10 @@ def test_what_a_wrong_guess_would_show_and_what_rules_it_out_is_measured():
         assert (full, weight > 0) == (letter in "AF", letter in "AD")
         assert letter != "D" or moved.equal(may.T)
     assert (chart("heads")[0][1][1].sum(1).diff() < 0).sum() > 1  # several staircases
-    assert ">weight on later words: 43%<" in WardRound(patient="A", module=1).svg
+    widget = WardRound(patient="A", module=1)
+    assert ">weight on later words: 43%<" in widget.svg
+    widget.module = 2  # below what was looked at
+    assert widget.tell()[2] == "Self-attention 1 is already wrong: look further up."
 
 
 def test_hints_follow_what_the_hand_did():
@@ -558,7 +561,8 @@ def test_hints_follow_what_the_hand_did():
     assert "more than 8 layers: widen" in patterns.tell()[1]
     patterns.width, patterns.pattern = 1, "window"
     assert "it sees a column" not in patterns.svg  # for then, strided is all
-    assert "never reaches" in patterns.describe()
+    assert "sees phrases" not in patterns.svg
+    assert "never reaches 32. Each position reads only itself" in patterns.describe()
     sharp = ScaleExplorer(power=9, draw_number=60).svg
     assert (sharp.count("&gt;99.9%"), sharp.count(">100%<")) == (1, 1)  # an axis ends at 100%
     at = (0.08, "which value"), (0.42, "Found"), (3, "Nearly"), (0.02, "Hardly")

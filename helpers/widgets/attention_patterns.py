@@ -103,6 +103,8 @@ class AttentionPatterns(Explorer):
         rules = CAUSAL if self.causal else RULES
         if pattern == "strided" and self.width == 1:
             return "Steps of 1 leave nothing out.", rules["all"][1]
+        if pattern == "window" and self.width == 1:
+            return "It sees only itself.", "Each position reads only itself."
         return [words.format(self.width - (pattern == "window")) for words in rules[pattern]]
 
     def tell(self):
@@ -164,9 +166,9 @@ class AttentionPatterns(Explorer):
         pair = f"query {self.query}, key {self.key}"
         leave = found["pressed"] and {"query": 0, "key": 0}
         sheet.handle(70, 28, SIDE, SIDE, "A pair", pair, *tracks, leave=leave)
-        hand = "a pattern lets go" if found["pressed"] else "press a cell"
+        hand = ": press a pattern to let go" if found["pressed"] else " to key: press a cell"
         sheet.rect(0, 323, 14, 14, shade(CELLS, 1.0))
-        sheet.text(20, 336, f"query attends to key: {hand}", BLUE)
+        sheet.text(20, 336, f"query attends{hand}", BLUE)
         words = f"query has news of key by layer {self.layers}" if self.layers > 1 else ""
         sheet.rect(0, 345, 14 * bool(words), 14, shade(CELLS, 0.5))
         sheet.text(20, 358, words, PURPLE)

@@ -31,6 +31,7 @@ ROW, LIST, MAPS, FAULTS = 34, 177, 385, 212
 TOKEN = re.compile(r'\s+|"[^"]*"|\.?\w+\(*|\W')
 HOW = {"-": ("−", "line-through", ORANGE), "+": ("+", "underline", GREEN), " ": ("", "", GREY)}
 CODE, PITCH = 700, 22  # pixels: how wide the longest line of code is, and from line to line
+VERDICT = 48  # letters of a line below both lists
 
 
 @functools.cache
@@ -144,6 +145,7 @@ class WardRound(Explorer):
         """Repeat the complaint, say what changes that mustn't or doesn't, and what to do next."""
         moved, odd, found = (self.numbers[name] for name in ("moved", "odd", "found"))
         modules, first = self.numbers["modules"], self.numbers["first"]
+        wrong = min((i for i in self._notes[self.patient][0] if i >= first), default=self.module)
         early, missed = (int(cells.any(1).sum()) for cells in (odd & moved, odd & ~moved))
         told = [f"{early} of {len(odd)} outputs see later words"] * bool(early)
         told += [f"{missed} {'' if early else 'outputs '}ignore a word"] * bool(missed)
@@ -157,6 +159,8 @@ class WardRound(Explorer):
             asked = "Each guess costs a look. First look at another part."
         elif self.numbers["traced"]:
             asked = f"The fault begins at {_plain(modules[first][0])}. Name it."
+        elif wrong < self.module:
+            asked = f"{_plain(modules[wrong][0])} is already wrong: look further up.".capitalize()
         elif not told:
             asked = "All is well so far. Does the fault begin further down?"
         elif not self.numbers["path"]:
@@ -179,10 +183,13 @@ class WardRound(Explorer):
 
     def draw(self):
         """Draw the parts, what the chosen one depends on, the faults, and the mended lines."""
-        faults = self._draw_faults()
+        faults, verdict = self._draw_faults(), wrap(" ".join(self._judged()), VERDICT)
         beside = Sheet(LIST + 16 + FAULTS, faults.height, 24 / ROW)
         self._draw_modules(beside)
         beside.put(faults, LIST + 16, 0)
+        for line in verdict:
+            beside.text(0, beside.height + 20, line)
+            beside.height += PITCH
         return [self._draw_maps(), beside, *[self._draw_code()] * self.numbers["found"]]
 
     def _draw_modules(self, names):
@@ -205,15 +212,14 @@ class WardRound(Explorer):
             sheet.target(0, y - 1.5, wide, ROW, label, **changes)
 
     def _draw_faults(self):
-        """Draw the faults, in another order for each patient, and the verdict at the guess."""
-        found, verdict = self.numbers["found"], wrap(" ".join(self._judged()), 21)
+        """Draw the faults, in another order for each patient."""
+        found = self.numbers["found"]
         others = () if found else WARD[self.patient]["here"]  # or the mended lines are far away
         guesses, faults = self._notes[self.patient][1], [self.patient, *others]
         open_ = self.numbers["paid"] and not found
         order = random.Random(f"ward {self.patient}").sample(faults, len(faults))
         waiting = [one for one in LETTERS if one not in self._notes[one][1]] if found else []
-        height = 30 + ROW * (len(order) + bool(waiting)) + PITCH * len(verdict)
-        sheet = Sheet(FAULTS, height, 24 / ROW)
+        sheet = Sheet(FAULTS, 30 + ROW * (len(order) + bool(waiting)))
         sheet.text(0, 16, "Which fault?", bold=True)
         y = 27.5
         for letter in order:
@@ -224,9 +230,6 @@ class WardRound(Explorer):
             label = f"The fault: {fault}" * (open_ or letter in guesses and not found)
             self._draw_place(sheet, y, FAULTS, fault + tried, fill, ink, label, guess=letter)
             y += ROW
-            for line in verdict if chosen else ():
-                sheet.text(8, y + 14, line)
-                y += PITCH
         for letter in waiting[:1]:
             words = f"Next patient: {letter}"
             self._draw_place(sheet, y + 3, FAULTS, words, BLUE, "white", words, patient=letter)
