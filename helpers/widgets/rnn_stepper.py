@@ -217,7 +217,7 @@ class RNNStepper(SentenceStepper):
         if not follows_grammar(found["source"][:-1]):
             return "The model doesn’t know sentences of this form. Try one like “le chat dort.”"
         if not self.kept:
-            return "Nothing gets through, so any word that is right is right by chance."
+            return "Nothing gets through, so any right word is right by chance."
         never = ", ".join(f"“{found['whole'][i]}”" for i, stay in stays.items() if not stay[-1])
         if never and (not any(right) or self.kept == len(right) - 1):
             return f"Even all {len(right) - 1} get {never} wrong, so it’s the model’s own mistake."
