@@ -354,7 +354,7 @@ def decoder_looking_back():
     told = [
         "“for” has no French word of its own. Where will the model look before it writes “for”?",
         "The encoder reads in both directions, so each state h depends on both neighbours.",
-        f"The decoder's state s₀ meets every h, and each h gets a weight: {share[0][0]} for h₁.",
+        f"The decoder's state s₀ gives every h a weight: {share[0][0]} to h₁.",
         "Added up in these shares, entry by entry, the states make the context.",
         "The context and <bos>, the start of a sentence, turn s₀ into s₁, which writes “a”.",
         f"s₁ puts {share[1][1]} of the weight on “médecin”, and s₂ writes “doctor”.",
@@ -547,7 +547,7 @@ def bahdanau_step():
 
 
 def _once(step, moment, caption):
-    moves = {0: 2.4, 1: 2.0, 4: 2.4, 5: 4.2, 6: 4.6, 7: 3.2, 8: 4.2, 10: 2.8, 11: 2.6, 12: 4}
+    moves = {0: 2.4, 1: 2.0, 4: 2.4, 5: 3.8, 6: 4.4, 7: 3.2, 8: 4.2, 10: 2.8, 11: 2.6, 12: 4}
     scene = Scene(caption, moves.get(moment, 1.5), key=moment in (0, 3, 5, 6, 8, 10, 12),
                   rest=1.2 if moment == 8 else REST)  # fmt: skip
     words, scores, shares = step["source"], step["scores"].tolist(), step["alpha"].tolist()
@@ -585,6 +585,7 @@ def _once(step, moment, caption):
                        when=(0.85, 1))  # fmt: skip
     if moment == 7:
         scene.card("network", 240, 260, "v · tanh(W s + U h)", "value", 210, when=(0, 0.2))
+        scene.text("as bars", 10, 330, "scores", "muted", anchor="start", when=(0.2, 0.3))
     if moment >= 8:
         rest = f"the other four: {sum(shares) - sum(shares[i] for i in OWN):.3f}"
         scene.text("others", PLACES[4], BAR_AT - 6, rest, "muted", room=220, when=(0.85, 1))
