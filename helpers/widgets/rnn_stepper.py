@@ -224,7 +224,7 @@ class RNNStepper(SentenceStepper):
         if found["new"] and not found["lost"]:
             return "Every word is there, but so are others, in red."
         if not right[self.kept]:
-            return "Drag the dot to where all words are blue. Is it the leftmost such place?"
+            return "Drag the dot to where all words are blue. Is it the leftmost?"
         again = ((k, i) for k in range(self.kept, len(right)) for i in stays if not stays[i][k])
         told = " More can be worse: with {}, “{}” is wrong again."
         more = next((told.format(k, found["whole"][i]) for k, i in again), "")
