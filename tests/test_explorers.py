@@ -304,12 +304,15 @@ def test_loss_numbers_are_pytorchs():
     wanted = F.cross_entropy(logits, torch.tensor([WORDS.index("am")]), label_smoothing=0.1)
     assert widget.numbers["cross_entropy"] == pytest.approx(wanted.item())
     assert widget.numbers["kl"] >= 0
-    widget.controls["Training step"].click()
+    send(widget, press="Training step", number=1)
+    assert f"Loss {wanted:.2f} → {widget.numbers['cross_entropy']:.2f}; " in widget.tell()[1]
+    assert widget.svg.count('r="5.0"') == 1  # a dot where the step began
     pulled = logits - (logits.softmax(-1) - smooth_targets(torch.tensor([1]), 5, 0.1))
     torch.testing.assert_close(widget.numbers["logits"], pulled[0])
     for state in ({}, {"am": -6.0, "a": 6.0}, {"am": -6.0, "a": 6.0, "epsilon": 0.0}):
         widget.take(state)
-        assert "−log 0.000" not in widget.tell()[0]
+        for chance, loss in re.findall(r"−log ([\d.]+) = ([\d.]+)", widget.tell()[0]):
+            assert -math.log(float(chance)) == pytest.approx(float(loss), abs=0.06)
         assert widget.numbers["perplexity"] == pytest.approx(1 / widget.numbers["predicted"][1])
         assert 28 <= float(re.search(r'<circle cx="\S+" cy="(\S+)"', widget.svg)[1]) <= 146
 

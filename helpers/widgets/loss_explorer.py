@@ -1,5 +1,7 @@
 """A predicted distribution against its target: cross-entropy, KL, smoothing."""
 
+import math
+
 import torch
 import torch.nn.functional as F
 import traitlets
@@ -8,7 +10,7 @@ from helpers.plots import BLUE, GREEN, GREY, INK, PURPLE
 from helpers.training.metrics import perplexity
 from helpers.transformer.losses import smooth_targets
 from helpers.widgets.explorer import Explorer
-from helpers.widgets.svg import BAD, PALE, Plot, Sheet, number, track
+from helpers.widgets.svg import BAD, PALE, Plot, Sheet, number, share, track
 
 WORDS = ("i", "am", "a", "student", "<eos>")
 LOGITS = ("i", "am", "a", "student", "eos")
@@ -29,16 +31,19 @@ class LossExplorer(Explorer):
     )
 
     def build(self):
-        self._stepped = None, None  # the loss before the last training step and after it
         self.slider("epsilon", "Label smoothing ε", step=0.01)
         self.button("Training step", self._step, "Move each logit by target minus prediction")
 
+    def forget(self):
+        self._trail, self._stepped = [], None  # where training steps began; the state after them
+
     def _step(self, *_):
-        before = number(self.numbers["cross_entropy"])
-        moved = self.numbers["logits"] + self.numbers["target"] - self.numbers["predicted"]
-        self.take(dict(zip(LOGITS, moved.tolist(), strict=True)))
-        self._stepped = before, self.numbers["cross_entropy"]
-        self._show()
+        found, right = self.numbers, WORDS.index(self.target)
+        here = found["predicted"][right].item(), found["cross_entropy"]
+        moved = found["logits"] + found["target"] - found["predicted"]
+        with self.together():
+            self.take(dict(zip(LOGITS, moved.tolist(), strict=True)))
+            self._trail, self._stepped = [*found["trail"], here], self.state
 
     def compute(self):
         """Compare the two distributions; all numbers in nats."""
@@ -54,6 +59,7 @@ class LossExplorer(Explorer):
             "cross_entropy": cross,
             "entropy": own,
             "kl": cross - own,
+            "trail": self._trail if self.state == self._stepped else [],
             "perplexity": perplexity(F.cross_entropy(logits, right).item()),  # never smoothed
         }
 
@@ -61,15 +67,15 @@ class LossExplorer(Explorer):
         """Say where the loss comes from, and what to press."""
         found, right = self.numbers, WORDS.index(self.target)
         loss, chance = number(found["cross_entropy"]), found["predicted"][right].item()
-        chance = number(chance, 3) if chance >= 0.001 else f"{chance:.2g}"
+        chance = number(chance, max(3, 1 - math.floor(math.log10(chance))))
         said = f"“{self.target}” is right and gets {chance}: the loss is −log {chance} = {loss}."
         if self.epsilon:
             said = f"Loss {loss}; the smoothed target itself would lose {number(found['entropy'])}."
         asked = "Each arrow is minus the gradient: target − prediction. Press “Training step”."
-        before, after = self._stepped
-        if after == found["cross_entropy"]:  # nothing has changed since
-            asked = f"This step took the loss from {before} to {loss}. Press it again."
-        elif found["kl"] < 0.01:
+        if found["trail"]:
+            before = number(found["trail"][-1][1])
+            asked = f"Loss {before} → {loss}; all in all, the arrows shrank. Press it again."
+        if found["kl"] < 0.01:
             asked = "Prediction and target nearly agree, so arrows and gradient are gone."
         return said, asked
 
@@ -83,7 +89,7 @@ class LossExplorer(Explorer):
         pulls = (found["target"] - found["predicted"]).tolist()
         columns = zip(LOGITS, WORDS, found["logits"].tolist(), pulls, strict=True)
         for n, (name, word, logit, pull) in enumerate(columns):
-            x, y = 81 * n, 100 - 12 * logit
+            x, y = 81 * n, 100 - 11 * logit
             sheet.rect(x, 28, 72, 144, PALE, round=4)
             sheet.rect(x + 22, min(y, 100), 50, abs(y - 100), BLUE)
             sheet.rect(x + 27, y - 4, 40, 8, "white", BLUE, 2.5, round=4)
@@ -91,7 +97,7 @@ class LossExplorer(Explorer):
                 sheet.arrow(x + 11, y, x + 11, y - 60 * pull, GREEN if pull > 0 else BAD, 3)
             sheet.text(x + 36, 192, number(logit, 1), BLUE, anchor="middle")
             sheet.text(x + 36, 214, word, INK, anchor="middle", bold=word == self.target)
-            drag = track("y", name, (172, 28), (-6, 6), logit, step=0.1)
+            drag = track("y", name, (166, 34), (-6, 6), logit, step=0.1)
             sheet.handle(x, 28, 72, 144, f"Logit of {word}", number(logit, 1), drag)
         return sheet
 
@@ -103,10 +109,10 @@ class LossExplorer(Explorer):
             y = 28 + 38 * n
             sheet.text(80, y + 22, word, INK, anchor="end", bold=word == self.target)
             bars = ((found["predicted"][n], PURPLE, y), (found["target"][n], GREEN, y + 17))
-            for share, colour, top in bars:
-                sheet.bar(90, top, 254, 15, share, colour)
-                if share >= 0.005:
-                    sheet.text(352, top + 14, number(share), colour)
+            for part, colour, top in bars:
+                sheet.bar(90, top, 254, 15, part, colour)
+                if part > 0:
+                    sheet.text(350, top + 14, share(part), colour)
             sheet.target(0, y - 2, 400, 36, f"Make {word} the right word", target=word)
         return sheet
 
@@ -125,6 +131,8 @@ class LossExplorer(Explorer):
         losses = -(others * found["target"]).where(found["target"] > 0, 0).sum(-1)
         shown = losses <= top
         plot.curve(own[shown].tolist(), losses[shown].tolist(), PURPLE)
+        for own, loss in found["trail"]:
+            plot.dot(own, loss, 5, GREY)
         plot.dot(found["predicted"][right].item(), found["cross_entropy"], 8, PURPLE)
         return sheet
 

@@ -11,7 +11,7 @@ MOST_TOKENS = 60  # of the text; more could not be told apart
 MAP, WIDE, LEFT, UP = 230, 400, 136, 120  # pixels; the map's corner
 BAR = 30  # pixels of a bar beside the map that is sure
 ROW = 36  # pixels of a candidate's line
-ROOM = 14  # pixels that a cell's name takes
+ROOM = 18  # pixels that a cell's name takes, on a phone too
 LONGEST = 20  # tokens of an answer
 CANDIDATES = 4
 NOWHERE = "not in the text"
@@ -99,6 +99,10 @@ class SpanExplorer(Explorer):
         offsets = self.numbers["window"].offsets
         return self.text[offsets[span[0]][0] : offsets[span[1]][1]]
 
+    def _no_span(self):
+        start, end = self.numbers["chosen"]
+        return f"no span: {'the end comes first' if end < start else f'over {LONGEST} tokens'}"
+
     def describe(self):
         return f"All spans, rows by start, columns by end, by probability. {' '.join(self.tell())}"
 
@@ -130,16 +134,16 @@ class SpanExplorer(Explorer):
             return f"The model answers {answer}.", f"{other}. {asked}"
         marked = f"You marked “{words}”: {share(found['shares'][found['chosen']])}."
         if not found["valid"]:
-            why = "the end comes first" if not words else f"it has over {LONGEST} tokens"
-            marked = f"You marked no span: {why}."
+            marked = f"You marked {self._no_span()}."
         return marked, f"The model answers {answer}. {asked}"
 
     def draw(self):
         return [self._draw_map(), self._draw_text()]
 
     def _draw_map(self):
-        sheet, found = Sheet(WIDE, MAP + UP + 50), self.numbers
+        found = self.numbers
         n = len(found["scores"])
+        sheet = Sheet(WIDE, MAP + UP + (50 if n > LONGEST else 26))
         sheet.text(0, 18, "Every span", INK, bold=True)
         for y, words in (40, "bars: each"), (60, "end alone"):
             sheet.text(0, y, words, GREY)
@@ -151,6 +155,7 @@ class SpanExplorer(Explorer):
         sheet.pixels(LEFT, UP, MAP, MAP, found["shares"].sqrt(), WEIGHTS, 0, 1)
         steps = [(LEFT + cell * i, UP + cell * (i + down)) for i in range(n) for down in (0, 1)]
         sheet.path([*steps, (LEFT, UP + MAP)], width=0, fill=GREY, opacity=0.5)
+        sheet.text(LEFT + 8, UP + MAP - 8, "end first" * (n > 1))
         for i in range(n - LONGEST):
             at = UP + cell * (i + 0.5)
             sheet.line(LEFT + cell * (i + LONGEST), at, LEFT + MAP, at, GREY, cell / 3)
@@ -165,7 +170,7 @@ class SpanExplorer(Explorer):
         value = self.words_of((start, end)) or "no span"
         if not self.apart:  # no hand unticks the box without touching it
             sheet.handle(LEFT, UP, MAP, MAP, "The marked span", value, across, down)
-        self._draw_scale(sheet, UP + MAP + 6)
+        self._draw_scale(sheet, UP + MAP + 6, n)
         return sheet
 
     def _draw_sides(self, sheet, cell):
@@ -192,22 +197,20 @@ class SpanExplorer(Explorer):
                 named.append(i)
         return named
 
-    def _draw_scale(self, sheet, y):
+    def _draw_scale(self, sheet, y, n):
         """Say what the colours mean: how likely a span is, or why it is none."""
         x = LEFT - BAR
         sheet.text(x - 6, y + 14, "P(span) 0", GREY, anchor="end")
-        sheet.pixels(x, y, 84, 18, torch.linspace(0, 1, 60)[None], WEIGHTS, 0, 1)
-        sheet.line(x + 42, y, x + 42, y + 18, "white", 1)
-        sheet.text(x + 42, y + 38, "¼", GREY, anchor="middle")
-        sheet.text(x + 90, y + 14, "1", GREY)
-        sheet.rect(x + 118, y, 18, 18, shade(WEIGHTS, self.numbers["none"] ** 0.5), GREY, 1)
-        sheet.text(x + 142, y + 14, NOWHERE, GREY)
-        sheet.rect(x + 66, y + 24, 18, 18, GREY, opacity=0.5)
-        sheet.text(x + 90, y + 38, "end first", GREY)
-        if len(self.numbers["scores"]) > LONGEST:
+        for low, words in (0, "¼"), (0.5, "1"):
+            half = torch.linspace(low, low + 0.5, 30)[None]
+            sheet.pixels(x + 124 * low, y, 40, 18, half, WEIGHTS, 0, 1)
+            sheet.text(x + 124 * low + 44, y + 14, words, GREY)
+        sheet.rect(x + 128, y, 18, 18, shade(WEIGHTS, self.numbers["none"] ** 0.5), GREY, 1)
+        sheet.text(x + 152, y + 14, NOWHERE, GREY)
+        if n > LONGEST:
             for down in (27, 33, 39):
-                sheet.line(x + 178, y + down, x + 196, y + down, GREY, 2)
-            sheet.text(x + 202, y + 38, f"over {LONGEST}", GREY)
+                sheet.line(x + 128, y + down, x + 146, y + down, GREY, 2)
+            sheet.text(x + 152, y + 38, f"over {LONGEST} tokens", GREY)
 
     def _draw_text(self):
         found, sheet = self.numbers, Sheet(WIDE, 0, least=24 / ROW)
@@ -243,7 +246,7 @@ class SpanExplorer(Explorer):
             (240, f"= score {number(start + end)}", INK),
         ):
             sheet.text(x, 18, words, ink, bold=True)
-        made = "no span: the end comes first, or is too far away"
+        made = self._no_span()
         if found["valid"]:
             made = f"P, a softmax over all scores: {share(found['shares'][first, last])}"
         sheet.text(0, 42, made, GREY)

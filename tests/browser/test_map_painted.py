@@ -1180,7 +1180,9 @@ def test_in_jupyterlab_another_token_is_chosen_and_taken_back(open_notebook):
     for draw in (1, 2):
         open_(page, "^Draw one")
         end = "(and the model went on from it: “.*|It’s what is written here[.].*)"
-        told = re.compile(f"^Draw {draw}: “.*”, with a chance of .*% .* at temperature 2.0(, |[.] ){end}")
+        told = re.compile(
+            f"^Draw {draw}: “.*”, with a chance of .*% .* at temperature 2.0(, |[.] ){end}"
+        )
         expect(words).to_have_text(told)
 
 
