@@ -311,7 +311,7 @@ def test_loss_numbers_are_pytorchs():
     torch.testing.assert_close(widget.numbers["logits"], pulled[0])
     for state in ({}, {"am": -6.0, "a": 6.0}, {"am": -6.0, "a": 6.0, "epsilon": 0.0}):
         widget.take(state)
-        for chance, loss in re.findall(r"−log ([\d.]+) = ([\d.]+)", widget.tell()[0]):
+        for chance, loss in re.findall(r"−log ([\d.]+) = ([\d.]+)[.]", widget.tell()[0]):
             assert -math.log(float(chance)) == pytest.approx(float(loss), abs=0.06)
         assert widget.numbers["perplexity"] == pytest.approx(1 / widget.numbers["predicted"][1])
         assert 28 <= float(re.search(r'<circle cx="\S+" cy="(\S+)"', widget.svg)[1]) <= 146
