@@ -39,7 +39,7 @@ WRITTEN = "the little cat in the park/does not dance/while the old black horses/
 MEASURE = "The further a state of 64 numbers/moves when a word is exchanged,/the thicker its layer."
 READ_AT, ON_AT, BACK_AT = 40, 68, 266  # the heights of the words and of both readers' jars
 WIDE, HIGH = 70, 156  # a state as a jar of layers
-CONTEXT_AT, LAST_AT = 166, {"backwards": 20, "forwards": 128}  # where the last states stay
+CONTEXT_AT, LAST_AT = 166, {"backwards": 13, "forwards": 141}  # where the last states stay
 LEAVES = (0.05, 0.3, 0.38, 0.45, 0.53)  # when the second reader's jar leaves each word
 LAYER = {"round": 1, "line": 0}
 COLOURS = ("query", "key", "value", "result", "second", "muted")
@@ -115,20 +115,20 @@ def _travelling(short, long):
         f"a larger share here: {back[0][0]:.0%}.",
         "Together, the readers' last states are the context vector. From it the decoder writes one "
         "word after another, all of them right.",
-        f"Now {len(many)} tokens share these two jars, so the layers get thin: each token has "
-        f"{_range(*far)} of a jar, instead of {_range(back, on)}.",
-        "Here is what the decoder writes from those two jars. The marked lines are wrong: "
-        "horses dance, and the boys and the bag are gone.",
+        f"Now {len(many)} tokens share these two jars: each has {_range(*far)} of a jar, instead "
+        f"of {_range(back, on)}.",
+        "Here is what the decoder writes. The marked lines are wrong: horses dance, and the boys "
+        "and the bag are gone.",
         f"Was that bad luck? In {COUNTED} new sentences, fewer nouns arrive the longer the "
         f"sentence is: {arriving['gru'][0]:.0%} in short ones, {arriving['gru'][-1]:.0%} in the "
         "longest.",
         "In lesson 02 we keep the states of all words, and the decoder looks back at them for each "
         "word it writes. Then nearly all nouns arrive, at any length.",
     ]
-    moves = {0: 3, 5: 2.4, 6: 4, 7: 3.8, 8: 3, 9: 3.4, 10: 4, 11: 4}
+    moves = {0: 3, 5: 2.4, 6: 4, 7: 4.8, 8: 4.2, 9: 4.8, 10: 4, 11: 4}
     seen = [0, 1, 2, 3, 4, 6, 6]  # words that the first reader has read
     for moment, caption in enumerate(told):
-        key, rest = moment in (0, 2, 5, 6, 7, 8, 9, 11), 3 if moment in (8, 9) else REST
+        key, rest = moment in (0, 2, 5, 6, 7, 8, 9, 11), 1.2 if moment in (8, 9) else REST
         scene = Scene(caption, moves.get(moment, 1.9), key, rest)
         if moment < 10:
             scene.text("encoder", 6, 16, "the encoder reads", "muted", anchor="start", bold=True)
@@ -227,9 +227,9 @@ def _written(scene):
     """Draw the translation: all its words come out of the context vector, one after the other."""
     scene.text("decoder", 222, 148, "the decoder writes", "muted", anchor="start", bold=True)
     for i, word in enumerate([*toy_models.load_toy("gru").translate(FRENCH).split(), "<eos>"]):
-        y, how = 186 + 46 * i, {"when": (0.4 + 0.08 * i, 0.6 + 0.08 * i)}
-        scene.arrow(f"from c {i}", 212, 229 + 6 * i, 352, y, **how)
-        scene.card(f"written {i}", 414, y, word, "ink", 104, **how)
+        y, begin = 186 + 46 * i, 0.4 + 0.1 * i
+        scene.arrow(f"from c {i}", 220, 229 + 6 * i, 352, y, when=(begin, begin + 0.06))
+        scene.card(f"written {i}", 414, y, word, "ink", 104, when=(begin + 0.06, begin + 0.1))
 
 
 def _named(read):
@@ -258,9 +258,10 @@ def _translated(scene, written):
         scene.text(f"head {j}", 228, 176 + 136 * j, head, "muted", bold=True, **soon)
     lines = zip(EXPECTED.split("/"), WRITTEN.split("/"), strict=True)
     for i, (right, line) in enumerate(lines):
-        y, begin = 201 + 26 * i, 0.15 * i
+        y, begin = 201 + 26 * i, 0.18 * i
         ink = "bad" if written and line != right else "rule"
-        scene.rect(f"room {i}", 222, y + 119, 256, 23, ink, ink, 0.15, when=(0.7, 1))
+        scene.rect(f"room {i}", 222, y + 119, 256, 23, ink, ink, 0.15,
+                   when=(begin + 0.3, begin + 0.4))  # fmt: skip
         scene.text(f"right {i}", 228, y, right, when=(begin + 0.3, begin + 0.5), **how)
         if written:
             scene.text(f"line {i}", 228, y + 136, line, when=(begin + 0.1, begin + 0.35), **how)
@@ -306,8 +307,12 @@ def _jar(scene, reader, read, state, x, y, ways=None, when=(0, 0.75), size=1.0):
                 word = {**way, "start": {"x": start["x"] + WIDE / 2, "y": READ_AT + 6}}
             elif start.get("height", 1) < 1:  # it waits until its layer is high enough
                 word = {"when": (when[1] - 0.02, when[1]), "start": {"opacity": 0}}
-            scene.text(f"{reader} word {i}", x + WIDE / 2, box[1] + box[3] / 2 + 6, read[i],
-                       "paper", bold=True, room=WIDE - 6, **word)  # fmt: skip
+            low = box[3] < TEXT  # for its name, which stands beside the context vector
+            if low and y != CONTEXT_AT:
+                continue
+            at, ink = (x + WIDE + 29, ink) if low else (x + WIDE / 2, "paper")
+            scene.text(f"{reader} word {i}", at, box[1] + box[3] / 2 + 6, read[i], ink,
+                       bold=not low, room=48 if low else WIDE - 6, **word)  # fmt: skip
     scene.rect(f"{reader.split()[-1]} jar", x - edge, y - edge, WIDE * size + 2 * edge,
                HIGH * size + 2 * edge, "none", "ink", when=when)  # fmt: skip
 

@@ -3,6 +3,7 @@
 import math
 import re
 from ast import literal_eval
+from itertools import pairwise
 
 import pytest
 import torch
@@ -104,7 +105,13 @@ def test_the_first_word_loses_the_room_in_the_state_that_the_alt_text_says():
         before = ink
         # Tokens of both sentences stay who they are.
         assert name not in range(6) or ink == scenes[7]["shapes"][f"forwards {name}"]["fill"]
-    assert {f"from c {i}" for i in range(6)} < scenes[7]["shapes"].keys()  # into each word
+    spans = [scenes[7]["shapes"][f"from c {i}"]["when"] for i in range(6)]  # into each word
+    assert all(end < begin for (_, end), (begin, _) in pairwise(spans))  # one after the other
+    for shapes in (scene["shapes"] for scene in scenes[1:8]):  # no name is larger than its layer
+        for name in (name for name in shapes if "wards word" in name):
+            box = shapes[name.replace("word ", "")]
+            beside = shapes[name]["x"] > box["x"] + box["width"]
+            assert beside is (box["height"] < stage.TEXT)
 
 
 def test_the_film_shows_what_goes_wrong_in_one_sentence_and_in_many_others():

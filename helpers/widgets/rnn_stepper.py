@@ -205,11 +205,9 @@ class RNNStepper(SentenceStepper):
             chance, read = share(found["probabilities"][t].max()), found["input"][t]
             said = f"The decoder reads “{read}” and the context, and updates its state."
             return said, f"The likeliest next token is “{target[t]}”, with probability {chance}."
-        words, wrong, one = len(found["stays"]), len(found["new"]), self.kept == 1
-        n, numbers = words - len(found["lost"]), f"number{' keeps' if one else 's keep'}"
-        belong = f"{wrong} that do{'n’t' if wrong > 1 else 'esn’t'} belong there"
-        wrong = f" and write{'s' * one} {belong}" if wrong else ""
-        return f"{self.kept} {numbers} {n} of {words} words in order{wrong}.", self._asked()
+        words, numbers = len(found["stays"]), "number keeps" if self.kept == 1 else "numbers keep"
+        n = words - len(found["lost"])
+        return f"{self.kept} {numbers} {n} of {words} words in order.", self._asked()
 
     def _asked(self):
         """Say what is lost, and how few numbers suffice."""
@@ -228,7 +226,7 @@ class RNNStepper(SentenceStepper):
         again = ((k, i) for k in range(self.kept, len(right)) for i in stays if not stays[i][k])
         told = " More can be worse: with {}, “{}” is wrong again."
         more = next((told.format(k, found["whole"][i]) for k, i in again), "")
-        return f"Every word is kept, in order, which takes at least {right.index(True)}.{more}"
+        return f"Every word is kept, which takes at least {right.index(True)}.{more}"
 
     def draw(self):
         n = len(self.numbers["source"])
@@ -311,7 +309,7 @@ class RNNStepper(SentenceStepper):
             if t:
                 x = OUT + STATE[0] / 2
                 self._link(sheet, step, (x, y - row + high + 1), (x, y - 1))
-                before = WRITTEN + 14, y - row + high + 2
+                before = WRITTEN + row - 20, y - row + high + 2
                 self._link(sheet, step, before, (OUT + STATE[0], y + high / 5))
             colour = GREY if t >= done else BAD if new else INK
             bold = t < done and (new or step == self.step)
