@@ -141,6 +141,9 @@ test("of a stack's heads the clearest is named, counted from one", () => {
   const { layer, h } = clearest(stack);
   assert.deepEqual([layer, h], [1, 0]);
   assert.match(clearestHead({ trace: { stacks: [stack], encoder: stack } }), /^In the framed head \(layer 2, head 1\), a token takes .* from the token before it/);
+  // Where a tour opens a head and a score in it, that is the one, though another's purpose is clearer.
+  const tour = [{ place: "encoder/0/self-attention/0", beat: 2, pair: [1, 0] }];
+  assert.match(clearestHead({ trace: { stacks: [{ ...stack, name: "encoder" }], encoder: stack }, tour }), /layer 1, head 1\), a token mixes many/);
   // Of a GPT's rows only those that are drawn count.
   const late = sublayerOf([...mostly(3, 6, 0.9, (row) => Math.max(0, row - 1)), ...mostly(3, 6, 0.9, () => 0)], { causal: true });
   const gpt = { trace: { stacks: [stackOf(tokens, { layers: [[late]] })] }, rows: 3 };

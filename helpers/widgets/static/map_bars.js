@@ -160,10 +160,12 @@ export class Bars {
 
   showTrail() {
     const { view } = this;
-    const { steps } = view;
-    // Where there is little room, what the place lies in is named in short.
+    // Where there is little room, what the place lies in is named in short, a head together with its layer.
     const rows = view.root.classList.contains("mm-rows");
-    const short = (words) => (rows ? words.replace(/^.*(layer|head)/, (_, what) => title(what)) : words);
+    const joined = rows && view.steps.length > 3 && view.steps[1].words.match(/layer.*/);
+    const steps = joined ? view.steps.toSpliced(1, 1) : view.steps;
+    const before = joined ? `${title(joined[0])}, head` : "Head";
+    const short = (words) => (rows ? words.replace(/^.*layer/, "Layer").replace(/^.*head/, before) : words);
     const key = `${steps.map(({ words }) => words).join("›")}${rows}${view.scene.width}`;
     if (key === this.trailed) return;
     this.trailed = key;

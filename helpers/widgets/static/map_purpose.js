@@ -101,14 +101,17 @@ export function bluest({ weights }, { tokens }, row = 0) {
   return { share, words, short: `${percent(share)} from ${from}` };
 }
 
-// The head of a stack with the clearest purpose: { part, layer, h, … }, and in a sentence.
-export function clearest(stack, rows = stack.n) {
+// The head of a stack at a `place`, else that with the clearest purpose: { part, layer, h, … }.
+export function clearest(stack, rows = stack.n, place = "") {
   const told = (part, h) =>
     stack.image ? bluest(part.heads[h], stack) : purposeOf(part, h, stack, stack.tokens, rows);
   const all = stack.layers.flatMap(([part], layer) => part.heads.map((_, h) => ({ part, layer, h, ...told(part, h) })));
-  return all.reduce((a, b) => (b.share > a.share ? b : a));
+  const given = all.find(({ part, layer, h }) => place === `${stack.name}/${layer}/${part.kind}/${h}`);
+  return given || all.reduce((a, b) => (b.share > a.share ? b : a));
 }
-export const clearestOf = ({ trace: { stacks, encoder }, rows }) => clearest(stacks[0], encoder ? stacks[0].n : rows);
+// Of a tour that opens a head and one of its scores, that head. In a sentence, too.
+export const clearestOf = ({ trace: { stacks, encoder }, rows, tour = [] }) =>
+  clearest(stacks[0], encoder ? stacks[0].n : rows, tour.find(({ pair, beat }) => pair && beat === 2)?.place);
 export function clearestHead(view) {
   const best = clearestOf(view);
   const framed = `framed head (layer ${best.layer + 1}, head ${best.h + 1})`;
