@@ -22,9 +22,7 @@ def loss_words(trace) -> dict:
     costliest, rival_name = (name if len(name) < 15 else f"{name[:13]}…" for name in names)
     least = own.probability
     expected = f"The model expected “{rival_name}” ({percent(rival.probability)})."
-    alike = all(one == best[0] for one, best in zip(found, trace.candidates, strict=True))
     return {
-        "whatever": "here just what" if alike else "whatever",
         "expected": "What would a wrong word cost?" if best == own else expected,
         "costliest": costliest,
         "probability": f"{least:.{max(3, 2 - math.floor(math.log10(least)))}f}",

@@ -156,6 +156,9 @@ function lossRows(p, { found, mean, before, most: told }, y, pitch, x, width, { 
   const blind = pushes || !vocabulary ? 0 : Math.log(vocabulary);
   const most = pushes ? 1 : Math.max(blind ? 1.1 * blind : 12, ...found.flatMap((one) => [one.loss, one.before || 0]));
   const at = (size) => (width * size) / most;
+  // Numbers stand on one side of a blind guess's line.
+  const guess = at(blind);
+  const edge = blind && width - guess < 44 ? guess - 4 : width - 3;
   const size = clamp(pitch, 9, 13);
   const high = clamp(pitch - 4, Math.min(6, pitch - 1), 18);
   // In the end the mean, or the logit that falls in the row of which the tour tells.
@@ -177,15 +180,21 @@ function lossRows(p, { found, mean, before, most: told }, y, pitch, x, width, { 
     if (before && !pushes)
       p.box(x, y(row) + high / 2 - 1, Math.max(1, at(before)), 2, { fill: p.theme.ink, radius: 0 });
     if (blind) p.box(x + at(blind) - 0.5, y(row) + high / 2, 1, pitch - high, { fill: p.theme.muted, radius: 0 });
-    const free = width < 150 ? 0 : width - Math.max(textWidth(spelt(token), size) + 14, long + 6, at(before || 0) + 6);
+    const taken = Math.max(
+      textWidth(spelt(token), size) + 14,
+      long + 6,
+      at(before || 0) + 6,
+      edge > guess && guess + 4,
+    );
+    const free = width < 150 ? 0 : edge + 3 - taken;
     const now = pushes && last ? `+${number(falls)}` : number(pushes ? share - 1 : loss);
     const full = trained ? `${number(before)} → ${now}` : pushes ? `p${last ? "" : " − 1"} = ${now}` : formula || now;
-    const said = fitting([full, now], last ? width - 20 - 1.1 * textWidth(ends.at(-1), size) : free, size);
-    if (last) p.text(fitting(ends, (width - 20) / 1.1 - textWidth(said, size)), x + 4, y(row) + 0.5, { size, weight });
-    p.text(said, x + width - 3, y(row) + 0.5, { size, weight, align: "right" });
+    const said = fitting([full, now], last ? edge - 17 - 1.1 * textWidth(ends.at(-1), size) : free, size);
+    if (last) p.text(fitting(ends, (edge - 17) / 1.1 - textWidth(said, size)), x + 4, y(row) + 0.5, { size, weight });
+    p.text(said, x + edge, y(row) + 0.5, { size, weight, align: "right" });
     // It belongs to that row.
-    const edge = x + width;
-    const way = path(edge, y(told), edge + 4, y(told), edge + 4, y(row), edge, y(row));
+    const right = x + width;
+    const way = path(right, y(told), right + 4, y(told), right + 4, y(row), right, y(row));
     if (last && pushes) p.line(way, { color: p.theme.key, width: 1.5 });
     // The number of which the tour tells.
     if (last && shows === "loss") p.frame(x - 1, y(row) - high / 2 - 1, width + 2, high + 2, p.theme.value);

@@ -147,7 +147,10 @@ export class Bars {
     this.referred = trace;
     this.whose.textContent = trace.unreferred ? "The model’s own" : "Reference";
     // A copy learns from a reference, not from what the model itself would write.
-    this.steps.forEach((one, i) => (one.hidden = i ? !trace.untrained : !trace.trains || trace.unreferred));
+    this.steps.forEach((one, i) => {
+      one.hidden = i ? !trace.untrained : !trace.trains || trace.unreferred;
+      one.setAttribute("aria-disabled", Boolean(this.view.choosing));
+    });
     this.attempt.hidden ||= Boolean(trace.untrained); // the way back needs the room
     this.badge.hidden = !here || Boolean(place) || this.view.stop >= 0;
     const [words, name] = model.get("everything")
@@ -287,12 +290,13 @@ export class Bars {
 
   // One place for words, of one height, so that the page stays where it is.
   showWords() {
-    const { plays, scene, stop, tour, follow, place } = this.view;
+    const { plays, scene, stop, tour, follow, place, tried } = this.view;
     let words = scene.hint || this.atRest();
     if (follow && !place) words = followWords(this.view);
     if (plays && scene.beats.length)
       words = this.view.flows ? passing(this.view) : beatWords(scene.beats[this.view.shown], this.view.progress);
     if (stop >= 0) words = `${tour[stop].text}${tour[stop].habit ? ` ${clearestHead(this.view)}` : ""}`;
+    if (tour[stop]?.losses === "tokens" && tried?.reference === this.view.model.get("reference")) words += tried.tried;
     if (stop >= 0 && scene.slot && place && this.view.trace.shown !== 1) words = heatedWords(this.view);
     if (this.view.said) words = this.view.said;
     const [span] = this.words.children;

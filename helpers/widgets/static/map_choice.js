@@ -111,6 +111,15 @@ export const choosing = {
   // The tour speaks of a model with all of its heads, which are off again after it, and of all of the picture.
   mends(stop) {
     const [step, before] = [this.tour[stop], this.tour[this.stop]];
+    // Losses need a reference: without one it's what the model writes, with a wrong word.
+    const { value: reference, textContent, hidden } = this.bars.attempt;
+    if (step && this.scores && !this.model.get("reference") && reference) {
+      this.starts = stop;
+      const tried = `${textContent.replace("Try", " Here it’s the model’s own translation, with")}.`;
+      this.tried = !hidden && textContent.startsWith("Try") && { reference, tried };
+      this.rewrite({ reference }, "The model is scoring it …");
+      return true;
+    }
     const out = this.model.send && ["off", "left_out"].some((name) => this.model.get(name).length);
     const [off, kept] = step ? [[], this.kept] : [this.kept || [], null];
     this.starts = off.length || (out && (step ? !step.leaves : before?.leaves)) ? stop : undefined;
@@ -127,6 +136,7 @@ export const choosing = {
   },
   // A copy of the model learns from this pair, or is given up.
   train(steps) {
+    if (this.choosing) return; // a step is still being taken
     this.lost = null;
     this.rewrite({ steps, stop: -1 }, steps ? "A copy of the model takes a step …" : "The model is scoring it …");
   },
