@@ -16,7 +16,7 @@ export const ENGLISH =
   "That looks like English, but the model has only learned to read French. What it writes now means little, so try a French sentence.";
 
 // A wrong word to try: another noun for one that captions are full of, else for the last word.
-const WRONG = new Map(Object.entries({ dog: "cat", man: "woman", woman: "man", girl: "boy", boy: "girl" }));
+const WRONG = new Map(Object.entries({ dog: "cat", cat: "dog", man: "woman", woman: "man", girl: "boy", boy: "girl" }));
 
 export function wrongWord(text) {
   const words = text.match(/\p{L}{3,}/gu) || [""];
