@@ -58,7 +58,7 @@ def test_it_says_what_was_cut_and_what_that_changed():
     same, other = (chat_box(template=one).tell() for one in ("no end token", "no template"))
     assert same[0] == "Without <|end|>, our assistant still writes “Sa”."
     assert other[0] == "Without the template, our assistant writes “ay”, not “Sa”."
-    assert "reads a line like" in other[1]
+    assert "reads it like a line" in other[1]
     swapped = chat_box(template="the roles swapped")
     assert "words now come after <|assistant|>" in swapped.tell()[1]  # as the picture shows
     long = chat_box(lambda ids: ids[-30:], template="no template")
@@ -93,6 +93,7 @@ def test_what_only_one_answer_has_is_red_and_bold_and_what_is_not_read_is_struck
     assert "<line" not in widget.svg
     assert BAD not in widget.draw()[1].to_svg()
     widget.template = "no end token"
+    assert BAD not in widget.draw()[0].to_svg()  # its message has no right answer
     sheet = widget.draw()[1].to_svg()
     assert re.findall(r"middle[^>]*>([^<]*)</text><line", sheet) == ["&lt;|end|&gt;"]
     bold = re.findall(r'middle" font-weight="bold"[^>]*>([^<]*)', sheet)

@@ -286,7 +286,11 @@ def test_the_fastest_wave_is_smooth_and_its_clock_repeats_the_headline():
     assert max(line.count(",") for line in re.findall(r'points="([^"]*)"', widget.svg)) > 400
     widget.take({"shift": 5, "pair": 9})
     assert "○ p + k = 8" in widget.svg
-    assert "only on k and on the pair. This hand is slow" in widget.tell()[1]
+    assert "only on k and on the pair. This hand is slow: a turn takes 84" in widget.tell()[1]
+    assert {"p", "p + k"} <= {*re.findall(r">([^<]*)</text>", widget._draw_table().to_svg())}
+    widget.pair = 31
+    assert "wavelength 47,117<" in widget.svg
+    assert "The waves look flat: a turn takes 47,117 positions." in widget.tell()[1]
 
 
 def test_every_pair_can_be_chosen_and_the_slowest_still_turns():

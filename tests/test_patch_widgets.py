@@ -54,6 +54,9 @@ def test_the_rows_are_those_of_the_two_models(make, wardrobe):
     torch.testing.assert_close(widget.numbers["trained"], attention_rollout(maps)[3])
     widget.layer = 1
     torch.testing.assert_close(widget.numbers["trained"], attention_rollout(maps[:1])[3])
+    for widget.layer, widget.token in ((1, 3), (2, 3), (2, 6), (2, 0)):
+        even = attention_rollout(torch.full_like(maps[: widget.layer], 1 / 17))[widget.token, 1:]
+        assert widget.numbers["even"] == pytest.approx(even[shown].sum().item())
 
 
 def test_only_what_is_outside_the_band_of_random_models_counts_as_a_difference(make):
@@ -88,7 +91,7 @@ def test_the_median_of_the_untrained_models_is_shown_beside_the_trained(make):
         fills = re.findall(rf'height="{side}" fill="(#\w+)" style', drawn)
         assert fills == [shade(WEIGHTS, min(one / scale, 1))[0] for one in weights.tolist()]
     most = max(trained.max(), untrained.max())
-    assert f"{most:.2f} weight<" in drawn  # one scale for both
+    assert f"{most:.2f} weight in both<" in drawn  # one scale for both
     bars = re.findall(rf'width="([\d.]+)" height="24.0" fill="(?:{BLUE}|{GREY})"', compared)
     assert list(map(float, bars)) == pytest.approx([2.4 * parts[0], 2.4 * parts[11]], abs=0.1)
     (ringed,) = re.findall(rf'cx="([\d.]+)"[^>]*stroke="{INK}"', compared)
@@ -128,7 +131,7 @@ def test_a_patch_can_be_clicked_and_the_class_token_asked_again(make):
     assert (widget.picture, widget.layer, widget.head, widget.token) == (2, 2, 1, 16)
 
 
-GROWTH = (14, "0.25", "0.09"), (4, "3.06", "8.65"), (2, "12", "134")
+GROWTH = (14, "4.0", "12"), (4, "3.1", "8.7"), (2, "12", "134")
 
 
 @pytest.mark.parametrize(("side", "patches", "weights"), GROWTH)
@@ -138,7 +141,9 @@ def test_a_side_is_compared_with_the_first_and_its_map_drawn_to_one_scale(side, 
     assert widget._pixels(widget.chosen).any()  # not one of the black ones
     widget.reset()
     send(widget, set={"side": side}, number=1)
-    assert widget.tell()[1] == f"Compared with side 7: patches × {patches}, weights × {weights}."
+    how = "times fewer" if side == 14 else "times as many"
+    said = f"Compared with side 7: {patches} {how} patches, {weights} {how} weights."
+    assert widget.tell()[1] == said
     assert f"token {widget.chosen + 1}, as the class token is the first" in widget.svg
     square = re.search(rf'width="([\d.]+)" height="\1" fill="{BLUE}"', widget.svg)
     assert float(square[1]) == pytest.approx(0.4 * (1 + (28 // side) ** 2), abs=0.05)

@@ -160,7 +160,7 @@ def test_it_says_where_the_head_silenced_last_looks(make, translator):
     widget.alone = True
     assert "other captions: 0.03." in widget.svg
     assert widget._n_others == len(CAPTIONS) - 4
-    assert "rise with all others on" in widget.svg
+    assert "the loss’s rise without it" in widget.svg
     shares = []
     for source, _ in CAPTIONS[:4]:
         ids = translator.encode([source])

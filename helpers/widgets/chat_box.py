@@ -210,8 +210,8 @@ class ChatBox(SentenceExplorer):
     def _draw_place(self, sheet, x, y, name, message, template):
         on = name == self.numbers["name"] and template == self.template
         mark = self._tried.get((message, template), "?")
-        colours = {"✓": GREEN, "=": GREEN, "?": GREY}
-        colour = colours.get(mark, BAD)
+        # An answer of one's own is neither right nor wrong.
+        colour = {"✓": GREEN, "✗": BAD, "?": GREY}.get(mark, PURPLE)
         tried = mark != "?"
         sheet.rect(x, y, CELL - 4, ROW - 4, colour if tried else PALE, round=4, opacity=0.25**tried)
         sheet.rect(x, y, CELL - 4, ROW - 4, stroke=INK if on else None, line=3, round=4)

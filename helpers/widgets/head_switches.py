@@ -268,7 +268,7 @@ class HeadSwitches(Explorer):
             for head in range(self._n_heads):
                 self._draw_head(sheet, f"{layer}.{head + 1}", 104 + CELL * head, y, top)
         y = sheet.height - 76
-        sheet.text(0, y, "number: rise with all others on" if costs else "■ on", BLUE)
+        sheet.text(0, y, "number: the loss’s rise without it" if costs else "■ on", BLUE)
         sheet.text(sheet.width - 4, y, "□ off", ORANGE, anchor="end", bold=True)
         told, other = "", self._others.get(self._latest) if costs else None
         if self._latest in self.silent:
@@ -297,7 +297,8 @@ class HeadSwitches(Explorer):
     def _draw_sentence(self, sheet, i, y):
         """Write a sentence, its translation, and what that has become; return the end."""
         before, now = self.numbers["before"][i], self.numbers["translations"][i] or "(nothing)"
-        gone, new = odd_ones(before.split(), now.split())
+        # A word is the same with a full stop and without.
+        gone, new = odd_ones(*([word.strip(".,") for word in one.split()] for one in (before, now)))
         for line in wrap(self._sentences[i], MOST_LETTERS):
             sheet.text(0, y, line, GREY)
             y += LINE

@@ -68,8 +68,10 @@ class PatchCutter(Explorer):
         """Say what the cut costs, and compare it with the one it opens on."""
         n, first = self.numbers, (SIDE // 7) ** 2
         times = n["tokens"] / first, n["weights"] / (first + 1) ** 2
-        patches, weights = (number(one, 0 if one > 10 else 2) for one in times)
-        asked = f"Compared with side 7: patches × {patches}, weights × {weights}."
+        how = "fewer" if times[0] < 1 else "as many"
+        times = [max(one, 1 / one) for one in times]
+        patches, weights = (f"{number(one, 0 if one > 10 else 1)} times {how}" for one in times)
+        asked = f"Compared with side 7: {patches} patches, {weights} weights."
         if self.side == 7:
             asked = "Choose a smaller side. There are more patches then, but what grows faster?"
         return (
@@ -113,8 +115,10 @@ class PatchCutter(Explorer):
         sheet.text(112, 154, f"Patch {self.chosen}: {self.side} × {self.side} pixels,")
         sheet.text(112, 178, f"{width} numbers, row by row:")
         # A pixel's width is the same for every side, so that maps can be compared.
-        square = 0.4 * (n + 1)
+        square, first = 0.4 * (n + 1), 0.4 * ((SIDE // 7) ** 2 + 1)
         sheet.rect(456 - square, 208 - square, square, square, BLUE)
+        sheet.rect(456 - first, 208 - first, first, first, stroke=ORANGE)
+        sheet.text(112, 118, "" if self.side == 7 else "□ side 7: 289", ORANGE)
         sheet.text(456, 118, f"{self.numbers['weights']:,} weights ↓", BLUE, anchor="end")
         sheet.pixels(0, 222, 456, 24, pixels.reshape(1, -1), GREYS, 0, 255)
         sheet.rect(0, 222, 456, 24, stroke=ORANGE, line=2)
@@ -189,8 +193,12 @@ class PatchAttention(Explorer):
         parts[1:] = parts[1:].sort(0).values
         others = torch.stack([trained, random[median]])
         others[:, [0, self.token]] = 0  # rollout leaves a patch half of itself in every layer
+        even, own = shown.sum().item() / len(trained), 0.0
+        if self.head == ROLLOUT:  # of which each layer leaves a token half of itself
+            own = 0.5**self.layer
+        even = own * (self.token > 0 and shown[self.token - 1].item()) + (1 - own) * even
         return {"trained": trained, "untrained": random[median], "shown": shown, "parts": parts,
-                "top": others.max().item(), "even": shown.sum().item() / len(trained)}  # fmt: skip
+                "top": others.max().item(), "even": even}  # fmt: skip
 
     def _maps(self):
         """Return all models' maps of the picture, (models, layers, maps, T, T): `head` chooses."""
@@ -245,12 +253,12 @@ class PatchAttention(Explorer):
         if not self.token:
             sheet.rect(*token, stroke=ORANGE, line=4)
         sheet.text(right, low - SMALL - 8, "untrained", GREY)
+        sheet.text(400, low + 24, f"median of {RANDOM}", GREY, anchor="end")
         self._draw_weights(sheet, right, low - SMALL, SMALL, "untrained")
-        sheet.text(400, low + 24, "median of 20", GREY, anchor="end")
         sheet.text(0, low + 24, "0", GREY)
         sheet.pixels(16, low + 10, 100, 16, [range(10)], WEIGHTS, 0, 9)
         over = any(self.numbers[name][self.token] > top for name in ("trained", "untrained"))
-        sheet.text(124, low + 24, f"{'≥' * over}{number(top)} weight", GREY)
+        sheet.text(124, low + 24, f"{'≥' * over}{number(top)} weight in both", GREY)
         sheet.text(0, low + 48, f"□ counts as {self._label()}: a pixel is more")
         sheet.text(0, low + 70, "than a fifth as strong as the strongest")
         return [sheet, self._draw_comparison()]
@@ -295,9 +303,8 @@ class PatchAttention(Explorer):
             sheet.bar(left, y, 100 * percent, 24, part / 100, ink, opacity=opacity)
             sheet.text(400, y + 17, f"{part}%", ink, anchor="end", bold=ink == BLUE)
         even = left + 100 * percent * self.numbers["even"]
-        if self.head != ROLLOUT:  # which keeps half of itself in every layer
-            sheet.line(even, 26, even, 88, INK, 2)
-            sheet.text(0, 130, "│ if all weights were equal")
+        sheet.line(even, 26, even, 88, INK, 2)
+        sheet.text(0, 130, "│ if all weights were equal")
         for i in sorted(range(RANDOM), key=lambda i: i == RANDOM // 2):  # none covers the ring
             ring = (6, ORANGE, INK) if i == RANDOM // 2 else (5, ORANGE)
             sheet.dot(left + random[i] * percent, 72, *ring)

@@ -12,8 +12,9 @@ from helpers.widgets.explorer import Explorer
 from helpers.widgets.svg import RULE, Plot, Sheet, number, track
 
 N_POSITIONS = 64
-TOP, DIAL = 160, 232  # pixels: height of the upper row, and of the waves and the dial below
+TOP, LOW = 240, 152  # pixels: height of the map and the clock, and of the curves below
 LEFT, TIP = 36, 70  # pixels beside a plot, for its numbers and its curves' names
+BESIDE = 50  # pixels beside the map, for the names of its two rows
 WAVES = ("sine", GREEN), ("cosine", LIGHT["second"])  # no signs' colours: the map's are those
 
 
@@ -62,7 +63,8 @@ class PositionExplorer(Explorer):
         first, other = (degrees(self.angle(pair, self.shift)) for pair in pairs)
         length, slow = 2 * math.pi / self.angle(self.pair, 1), ""
         if length > N_POSITIONS:
-            slow = f"This hand is slow and coarse: it turns once in {length:,.0f} positions."
+            seen = "The waves look flat" if length > 20 * N_POSITIONS else "This hand is slow"
+            slow = f"{seen}: a turn takes {length:,.0f} positions."
         if self.position == self._start["position"]:  # what the hand finds isn't told before
             first = 2 * self.pair
             asked = "Pull a dot or a hand. Both hands turn; does the angle between them change?"
@@ -78,31 +80,36 @@ class PositionExplorer(Explorer):
         return f"From any p to p + {self.shift}, {turns}.", asked
 
     def draw(self):
-        return [self._draw_table(), self._draw_near(), self._draw_waves(), self._draw_turn()]
+        return [self._draw_table(), self._draw_turn(), self._draw_waves(), self._draw_near()]
 
     def _draw_table(self):
         sheet, last = Sheet(400, TOP), self.width // 2 - 1
         sheet.text(0, 18, f"{N_POSITIONS} positions ↓ × {self.width} dimensions →", GREY)
-        sheet.pixels(0, 28, 400, TOP - 36, self.numbers["table"].numpy(), SIGNED, -1, 1)
+        left, wide, tall = BESIDE, 400 - BESIDE, TOP - 36
+        sheet.pixels(left, 28, wide, tall, self.numbers["table"].numpy(), SIGNED, -1, 1)
         sheet.text(354, 18, "−1", GREY, anchor="end")
         sheet.pixels(358, 6, 28, 12, torch.linspace(-1, 1, 32)[None], SIGNED, -1, 1)
         sheet.text(400, 18, "1", GREY, anchor="end")
-        cell, row = 400 / self.width, (TOP - 36) / N_POSITIONS
-        sheet.rect(2 * self.pair * cell, 26, 2 * cell, TOP - 32, stroke=INK, line=2.5)
-        sheet.rect(-1, 28 + row * self.position - 1, 402, row + 2, stroke=PURPLE, line=2)
-        later = 28 + row * (self.position + self.shift)
-        sheet.rect(-1, later, 402, row * (later < TOP - 9), INK)
+        cell, row = wide / self.width, tall / N_POSITIONS
+        sheet.rect(left + 2 * self.pair * cell, 26, 2 * cell, tall + 4, stroke=INK, line=2.5)
+        now, later = (28 + row * (self.position + moved) for moved in (0, self.shift))
+        sheet.rect(left - 1, now - 1, wide + 2, row + 2, stroke=PURPLE, line=2)
+        sheet.text(left - 6, now + 6 - max(18 - later + now, 0) / 2, "p", PURPLE, anchor="end")
+        if later < TOP - 9:
+            sheet.rect(left - 1, later, wide + 2, row, INK)
+            sheet.text(left - 6, max(later + 6, (now + later) / 2 + 15), "p + k", anchor="end")
         down = track("y", "position", (28, TOP - 8), (0, N_POSITIONS - 1), self.position, step=1)
-        across = track("x", "pair", (cell, (2 * last + 1) * cell), (0, last), self.pair, step=1)
+        ends = left + cell, left + (2 * last + 1) * cell
+        across = track("x", "pair", ends, (0, last), self.pair, step=1)
         words = f"position {self.position}, pair {self.pair}"
-        sheet.handle(0, 28, 400, TOP - 36, "Position and pair", words, down, across)
+        sheet.handle(left, 28, wide, tall, "Position and pair", words, down, across)
         return sheet
 
     def _draw_near(self):
-        sheet, near = Sheet(400, TOP), self.numbers["near"]
+        sheet, near = Sheet(400, LOW), self.numbers["near"]
         sheet.text(0, 18, "Dot product of p with all", PURPLE, bold=True)
         across, limits = (0, N_POSITIONS - 1), (min(0.0, near.min().item()), self.width / 2 * 1.05)
-        dots = Plot(sheet, LEFT, 28, 400 - LEFT, TOP - 60, across, limits)
+        dots = Plot(sheet, LEFT, 28, 400 - LEFT, LOW - 60, across, limits)
         dots.ticks(up=(0, self.width // 4, self.width // 2))
         sheet.text(400, 18, f"p · p = {number(near[self.position])}", GREY, anchor="end")
         dots.curve(range(N_POSITIONS), near.tolist(), PURPLE, 2.5)
@@ -110,11 +117,12 @@ class PositionExplorer(Explorer):
         return sheet
 
     def _draw_waves(self):
-        sheet, found = Sheet(400, DIAL), self.numbers
+        sheet, found = Sheet(400, LOW), self.numbers
         length = 2 * math.pi / self.angle(self.pair, 1)
-        sheet.text(0, 18, f"Pair {self.pair}: wavelength {length:,.1f}", GREY, bold=True)
+        words = f"{length:,.{0 if length > 100 else 1}f}"
+        sheet.text(0, 18, f"Pair {self.pair}: wavelength {words}", GREY, bold=True)
         wide, ends = 400 - LEFT - TIP, found["two"][N_POSITIONS - 1].tolist()
-        waves = Plot(sheet, LEFT, 28, wide, DIAL - 60, (0, N_POSITIONS - 1), (-1.1, 1.1))
+        waves = Plot(sheet, LEFT, 28, wide, LOW - 60, (0, N_POSITIONS - 1), (-1.1, 1.1))
         middle = sum(map(waves.y, ends)) / 2
         apart = max(abs(waves.y(ends[0]) - middle), 10)  # so that no name covers the other
         waves.ticks(up=(-1, 0, 1))
@@ -151,16 +159,16 @@ class PositionExplorer(Explorer):
 
     def _draw_turn(self):
         """Draw the pair's hand at p and at p + k, and the slowest or fastest pair's beside it."""
-        sheet, other = Sheet(400, DIAL), self.numbers["other"]
+        sheet, other = Sheet(400, TOP), self.numbers["other"]
         sheet.text(0, 18, f"Pairs as clock hands, moved on by {self.shift}", GREY, bold=True)
         sheet.text(400, 48, "→ cosine  ↑ sine", GREY, anchor="end")
-        right = 280 if other else 322  # a slow hand and its names lie to the right
+        right = 280 if other else 304  # a slow hand and its names lie to the right
         self._draw_dial(sheet, right, 150, 36, other)
-        self._draw_dial(sheet, 112, 115, 70, self.pair)
-        turn = track("turn", "position", (112, 115), (0, N_POSITIONS - 1), self.position, step=1)
+        self._draw_dial(sheet, 102, 121, 75, self.pair)
+        turn = track("turn", "position", (102, 121), (0, N_POSITIONS - 1), self.position, step=1)
         turn["period"] = 2 * math.pi / self.angle(self.pair, 1)
-        sheet.handle(32, 35, 160, 160, "Position p, on the clock", str(self.position), turn)
-        sheet.target(right - 60, 90, 120, DIAL - 92, f"Choose pair {other}", pair=other)
+        sheet.handle(22, 41, 160, 160, "Position p, on the clock", str(self.position), turn)
+        sheet.target(right - 60, 90, 120, TOP - 92, f"Choose pair {other}", pair=other)
         return sheet
 
     def _draw_dial(self, sheet, x, y, radius, pair):
@@ -186,4 +194,4 @@ class PositionExplorer(Explorer):
         along, up = at(*aside if abs(apart) < 1 else (start + left / 2, around + 20))
         sheet.text(along, up + 6, degrees(left) * own, INK, anchor="middle", bold=True)
         words = f"pair {pair}: {degrees(angle)}"
-        sheet.text(min(x, 400 - 4.6 * len(words)), DIAL - 10, words, INK, anchor="middle", bold=own)
+        sheet.text(min(x, 400 - 4.6 * len(words)), TOP - 4, words, INK, anchor="middle", bold=own)
