@@ -31,7 +31,8 @@ export const choosing = {
     this.pause(); // what plays belongs to the picture before
     this.read();
     this.measured = this.before = this.came = null;
-    if (!this.place) this.sought = null; // an open place stays where it was scrolled to
+    // An open place stays where it was scrolled to, but the table shows what was pressed there.
+    if (!this.place || this.place === "heads") this.sought = this.place;
     // Of the same sentence the tour goes on.
     if (!this.choosing) [this.bars.left, this.kept] = [-1, null];
     const sentence = this.model.get("sentence");
@@ -39,8 +40,9 @@ export const choosing = {
     this.lost = null;
     if (this.trace.image) return this.hear(this.judged(this.trace.reads));
     this.say(`Now the model reads: ${sentence}`);
-    const { stacks, encoder, decoder } = this.trace;
-    const remark = remarkOn(sentence, stacks[0]?.tokens || []);
+    const { stacks, encoder, decoder, whole } = this.trace;
+    // While heads are off, what they did is told instead.
+    const remark = whole ? "" : remarkOn(sentence, stacks[0]?.tokens || []);
     // Nonsense, too, is read.
     const writes = remark && decoder && ` It writes: ${quoted(shorten(sentenceOf(decoder.written), 90))}`;
     this.hear(remark + (writes || ""));
@@ -105,7 +107,7 @@ export const choosing = {
     const [all, off] = [places.flat(), new Set(this.model.get("off"))];
     const on = all.every((place) => off.has(place));
     for (const place of all) on ? off.delete(place) : off.add(place);
-    this.kept = null;
+    [this.kept, this.entering] = [null, false];
     this.rewrite({ off: [...off] }, "The model is translating again …");
   },
   // The tour speaks of a model with all of its heads, which are off again after it, and of all of the picture.
@@ -215,7 +217,7 @@ export const choosing = {
     const heat = drawnAt && !this.lot ? ` at temperature ${drawnAt[drawnAt.length - 1].toFixed(1)}` : "";
     const after = row < written.length - 1 ? `, and the model went on from it${heat}` : "";
     const all = `“${shorten(textOf(this.trace, after ? row + 1 : given - 1), 130)}”`;
-    const drew = heat ? `The model went on${heat}` : `${this.lot && `${this.lot}. `}As the model wrote it`;
+    const drew = heat ? `The model went on${heat}` : `${this.lot ? `${this.lot}. ` : ""}As the model wrote it`;
     const wrote = written[row] === "␣" ? "a space, “␣”," : `“${written[row]}”`;
     const how = this.lot || `You wrote ${wrote} yourself`;
     this.lot = "";
