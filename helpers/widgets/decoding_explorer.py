@@ -341,7 +341,7 @@ class DecodingExplorer(TranslatedSentence):
         sheet, found = Sheet(406, HEIGHT), self.numbers
         pitch = min(NODE, (HEIGHT - TREE - 30) / max(map(len, found["columns"])))
         tall, last = pitch - 4, self.step
-        roomy = tall >= 32
+        roomy = tall >= 35
         first = max(0, last - COLUMNS if roomy else last - COLUMNS + 1)
         best, prefixes = self._winner(), self._prefixes()
         steps = f"steps {first + 1} to {last}" if last > 1 else "step 1"
@@ -363,11 +363,11 @@ class DecodingExplorer(TranslatedSentence):
                 fill, line = (PALE, 2.5) if wins else ("white", 1)
                 sheet.rect(x, y, PIECE, tall, fill, colour, line, round=4)
                 piece, sums = self._piece(token_id), number(log_prob)
-                at = y + (0.4 * tall if roomy else tall / 2 + 6)
+                at = y + (0.43 * tall if roomy else tall / 2 + 6)
                 piece = piece if len(piece) < 9 else f"{piece[:7]}…"
                 sheet.text(x + PIECE / 2, at, piece, colour, anchor="middle", bold=wins)
                 if roomy:
-                    sheet.text(x + PIECE / 2, y + 0.87 * tall, sums, GREY, anchor="middle")
+                    sheet.text(x + PIECE / 2, y + 0.9 * tall, sums, GREY, anchor="middle")
                 elif t == last - 1:  # beside it: a step fewer is drawn
                     sheet.text(x + PIECE + 8, at, sums, GREY)
                 label = f"Force {piece} at step {t + 1}; log-probability {sums}"
