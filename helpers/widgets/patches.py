@@ -253,7 +253,7 @@ class PatchAttention(Explorer):
         if not self.token:
             sheet.rect(*token, stroke=ORANGE, line=4)
         sheet.text(right, low - SMALL - 8, "untrained", GREY)
-        sheet.text(400, low + 24, f"median of {RANDOM}", GREY, anchor="end")
+        sheet.text(400, low + 24, "median", GREY, anchor="end")
         self._draw_weights(sheet, right, low - SMALL, SMALL, "untrained")
         sheet.text(0, low + 24, "0", GREY)
         sheet.pixels(16, low + 10, 100, 16, [range(10)], WEIGHTS, 0, 9)
