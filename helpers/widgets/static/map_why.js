@@ -68,9 +68,9 @@ export function sayWhy({ above, told, ...sides }, other = "") {
     const kind = name.split(", ").pop();
     kinds.set(kind, (kinds.get(kind) || 0) + sum);
   }
-  const sorted = [...kinds].sort(([, a], [, b]) => Math.abs(b) - Math.abs(a));
-  const each = sorted.map(([kind, sum]) => `${kind} ${number(sum)}`).join(", ");
-  return `${title(lead)} has many sources: ${each}.`;
+  const sorted = [...kinds].sort(([, a], [, b]) => (b - a) * Math.sign(above));
+  const [[most, much], ...rest] = sorted.map(([kind, sum]) => [kind, number(sum)]);
+  return `${title(most)} (${much}) adds most to ${lead}; then ${rest.map((one) => one.join(" ")).join(", ")}.`;
 }
 
 // What follows for the key, if its position adds next to nothing.
