@@ -180,13 +180,8 @@ function lossRows(p, { found, mean, before, most: told }, y, pitch, x, width, { 
     if (before && !pushes)
       p.box(x, y(row) + high / 2 - 1, Math.max(1, at(before)), 2, { fill: p.theme.ink, radius: 0 });
     if (blind) p.box(x + at(blind) - 0.5, y(row) + high / 2, 1, pitch - high, { fill: p.theme.muted, radius: 0 });
-    const taken = Math.max(
-      textWidth(spelt(token), size) + 14,
-      long + 6,
-      at(before || 0) + 6,
-      edge > guess && guess + 4,
-    );
-    const free = width < 150 ? 0 : edge + 3 - taken;
+    const taken = [textWidth(spelt(token), size) + 14, long + 6, at(before || 0) + 6, edge > guess ? guess + 4 : 0];
+    const free = width < 150 ? 0 : edge + 3 - Math.max(...taken);
     const now = pushes && last ? `+${number(falls)}` : number(pushes ? share - 1 : loss);
     const full = trained ? `${number(before)} → ${now}` : pushes ? `p${last ? "" : " − 1"} = ${now}` : formula || now;
     const said = fitting([full, now], last ? edge - 17 - 1.1 * textWidth(ends.at(-1), size) : free, size);

@@ -153,9 +153,10 @@ export class Bars {
     });
     this.attempt.hidden ||= Boolean(trace.untrained); // the way back needs the room
     this.badge.hidden = !here || Boolean(place) || this.view.stop >= 0;
+    const at = `You are here: ${named(here)}`;
     const [words, name] = model.get("everything")
       ? ["Light this lesson’s part", `Light this lesson’s part: ${named(here)}`]
-      : [`You are here: ${named(here)} ✕`, `You are here: ${named(here)}. Light the whole model`];
+      : [`${classList.contains("mm-rows") ? at.replace("You are h", "H") : at} ✕`, `${at}. Light the whole model`];
     this.badge.textContent = words;
     this.badge.setAttribute("aria-label", name);
     this.showTrail();

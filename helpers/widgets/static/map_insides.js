@@ -1,5 +1,6 @@
 // The map, what lies inside its parts: read from what Python sent, where it sent any.
 
+import { rgb } from "./colour.js";
 import { heat, patchButtons } from "./map_patches.js";
 import { matrix, numbersAt, oneRow, rowOf } from "./map_trace.js";
 import { wholeNumbers } from "./numbers.js";
@@ -18,13 +19,8 @@ export function readInsides(trace, inside, view) {
       sublayers.forEach((sublayer, k) => {
         const { norm, neurons } = inside[stack.name][i][k];
         const { width } = sublayer.after;
-        if (norm)
-          sublayer.norm = {
-            ...norm,
-            before: strip(norm.before, { width }),
-            gain: strip(norm.gain, { width }),
-            bias: strip(norm.bias, { width }),
-          };
+        sublayer.norm = norm && { ...norm };
+        for (const name of norm ? ["before", "gain", "bias"] : []) sublayer.norm[name] = strip(norm[name], { width });
         if (neurons)
           sublayer.neurons = {
             before: strip(neurons.before, { width: sublayer.hidden.width }),
@@ -71,9 +67,11 @@ export function signedBars(scene, values, x, y, wide, high, ends = [Math.min(...
   const cell = wide / values.length;
   scene.paint((p) => {
     values.forEach((value, i) => {
-      const [r, g, b] = p.theme.signed[value < 0 ? 56 : 200];
       const [from, size] = [middle - Math.max(0, value) * unit, Math.max(0.5, Math.abs(value) * unit)];
-      p.box(x + i * cell, from, Math.max(1, cell - 1), size, { fill: `rgb(${r},${g},${b})`, radius: 1 });
+      p.box(x + i * cell, from, Math.max(1, cell - 1), size, {
+        fill: rgb(p.theme.signed[value < 0 ? 56 : 200]),
+        radius: 1,
+      });
     });
     p.straight(x, middle, x + wide, middle, { color: p.theme.edge, width: 1 });
   });

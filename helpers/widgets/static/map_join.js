@@ -21,7 +21,7 @@ export function joinScene(where, place, width, room, { asked, live }) {
   const found = asked && readProjection(asked.described, asked.view, joined.data);
   const of = (one) => oneRow(rowOf(one, row), { most: one.most, width: one.width });
   const lines = [
-    ["joined · W", found?.sums],
+    ["joined · W_O", found?.sums],
     ["+ bias", found?.bias],
     ["= out", of(sublayer.found)],
     ["⊕ stream", of(before)],
@@ -94,7 +94,9 @@ export function joinScene(where, place, width, room, { asked, live }) {
   lines.forEach(([words, one], i) => {
     const y = bottom + pitch * i;
     const style = { size: 13, align: "right", weight: i === 2 || i === 4 ? 650 : 400 };
-    scene.besides([x, y + 10, 2, 2]).label(words, x - 8, y + 11, style);
+    const at = scene.besides([x, y + 10, 2, 2]);
+    at.label(words.replace("_O", ""), x - (i ? 8 : 18), y + 11, style);
+    if (!i) at.label("O", x - 8, y + 15, { ...style, size: 10 });
     if (!one) return;
     scene.paint((p) => p.matrix(one, x, y, wide, 22));
     scene.grid([x, y, wide, 22], one, words, (m, _, j) => [`${words}, shown entry ${j + 1}: ${number(m.data[j])}`]);

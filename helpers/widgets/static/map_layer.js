@@ -74,9 +74,9 @@ function layerSizes(model, width, room, stack, sublayers) {
   const pitch = across ? (stack.image ? 8 : 17) : clamp((room - top - 46) / stack.n, 3, 44);
   const label = stack.image ? 56 : clamp(namesWidth(stack.tokens, pitch, 14) + 10, 40, Math.max(96, width * 0.16));
   const gap = clamp(width / 80, 3, 14);
-  // Units of width: a strip 1, heads 3.4, hidden 2; what the gaps leave is shared out.
+  // Units of width: a strip 1, heads 3.4 or 5.4, hidden 2; what the gaps leave is shared out.
   const norm = model.normFirst ? 1 : 0;
-  const units = ({ heads }) => (across ? 10 : heads ? 3.4 : 2);
+  const units = ({ heads }) => (across ? 10 : !heads ? 2 : sublayers.length > 2 ? 3.4 : 5.4);
   const beside = across ? sublayers.slice(0, 1) : sublayers;
   const all = beside.reduce((sum, one) => sum + norm + units(one) + 2, 1);
   const gaps = 1 + beside.length * (norm + 4);
