@@ -30,6 +30,6 @@ export function sceneOf(model, place, width, rows, options) {
   if (where.section === "embedding") return embeddingScene(model, where, width, height);
   if (where.section) return outputScene(model, where, width, height, current, dials);
   if (where.depth === 1) return layerScene(model, where, place, width, height, query);
-  const { turns, answers } = more;
-  return wholeScene(model, width, height, rows, { current, query, answers, spare, fits, small, turns });
+  const { turns, answers, touring } = more;
+  return wholeScene(model, width, height, rows, { current, query, answers, spare, fits, small, turns, touring });
 }

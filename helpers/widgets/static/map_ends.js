@@ -172,7 +172,13 @@ export function outputScene(model, where, width, room, row, dials) {
     });
   });
   const among = classes ? "class" : "token of the vocabulary";
-  scene.note(fitting(["last layer’s vector", "last layer", "vector"], left - 20, 12), 0, y0 - 26, "left", left - 6);
+  scene.note(
+    fitting(["last layer’s vector", "last layer", "vector"], left - 20, 12),
+    0,
+    slim ? head + 36 : y0 - 26,
+    "left",
+    left - 6,
+  );
   const hot = dials && dials.temperature !== 1;
   const size = slim ? 14 : 16;
   const align = slim ? "right" : "left";

@@ -4,10 +4,13 @@ import { NARROW, Scene, number, percent } from "./map_scene.js";
 import { KINDS, readPlace, sentenceOf } from "./map_trace.js";
 import { clamp, fitting, spelt, textWidth, wrapped } from "./text.js";
 
+// On a page and on a phone: always, and where there is such a square.
 const MEANS = [
-  "Each square is a head, with the most that any token of this translation loses without it, in percentage points (with a plus: none loses half a point, but this one gains). An orange band holds a word that changes.",
-  "The largest loss of any token, in points (+: a gain). Orange: a changed word.",
+  "Each square is a head, with the most that any token loses without it, in percentage points.",
+  "The largest loss of any token, in points.",
 ];
+const GAINS = [" With a plus, none loses half a point, but this one gains.", " +: a gain."];
+const BANDS = [" An orange band holds a word that changes.", " Orange: a changed word."];
 
 // What is lost with all heads of a kind.
 const LOSES = {
@@ -39,16 +42,18 @@ export function headsScene(model, width, room, { asked }) {
     stack.layers[0].filter((one) => one.heads).map((one) => ({ stack, ...one })),
   );
   const columns = width < NARROW ? 1 : all.length;
-  const [gap, top, block] = [12, 26, (width - 12 * (columns - 1)) / columns];
+  const [gap, top, block] = [12, 42, (width - 12 * (columns - 1)) / columns];
   const most = Math.max(...model.stacks.map(({ layers }) => layers.length));
   const narrow = columns < 2;
   // On a phone the answer comes first, and all of the heads are in view together.
   const answers = narrow && asked ? wrapped(changes(lost), (width - 8) / 1.1, 13) : [];
-  const means = wrapped(MEANS[Number(narrow)], width - 8, 13);
+  const seen = lost.filter(({ off }) => !off);
+  const said = [MEANS, seen.some(({ points }) => points <= -0.5) && GAINS, seen.some(({ change }) => change) && BANDS];
+  const means = wrapped(said.map((ways) => (ways ? ways[Number(narrow)] : "")).join(""), width - 8, 13);
   answers.forEach((line, i) => scene.label(line, 0, 8 + 17 * i, { size: 13, weight: 600, most: width }));
   means.forEach((line, i) => scene.note(line, 0, 8 + 17 * (answers.length + i), "left", width, 13));
   const first = 17 * (answers.length + means.length) + 8;
-  const high = narrow ? 32 : clamp((room - first - top - 30) / most, 34, 92);
+  const high = narrow ? 32 : clamp((room - first - top - 80) / most, 34, 170);
   const deep = top + high * most + (narrow ? 2 : 8);
   all.forEach(({ stack, kind, heads }, k) => {
     const [left, y] = narrow ? [0, first + k * deep] : [k * (block + gap), first];
@@ -71,6 +76,8 @@ export function headsScene(model, width, room, { asked }) {
       const [layer, head] = [Math.floor(i / heads.length), i % heads.length];
       const line = y + top + layer * high;
       if (!head) scene.note(`${layers}${layer + 1}`, left, line + high / 2);
+      const over = fitting([`head ${head + 1}`, `${head + 1}`], wide, 12);
+      if (!layer) scene.note(over, left + edge + (head + 0.5) * wide, line - 8, "center");
       const one = ours.find((each) => each.place === place);
       const said = `${stack.title} layer ${layer + 1}, ${KINDS[kind].toLowerCase()}, head ${head + 1}`;
       cell(scene, place, said, off, one, strongest, [left + edge + head * wide, line, wide - 3, high - 3]);
@@ -115,8 +122,9 @@ function cell(scene, place, said, off, one, strongest, rect) {
   const small = high < 60;
   // A word that changes, on one line or two.
   const [was, becomes] = (one?.change || []).map(spelt);
-  const ways = small ? [`→ ${becomes}`, becomes] : [`${was}→${becomes}`, ""];
-  const short = fitting(ways, (wide - 6) / 1.15, small ? 12 : 11);
+  const ways = small ? [`→ ${becomes}`, `→${becomes}`, becomes] : [`${was}→${becomes}`, ""];
+  const [least, largest] = small ? [10, 12] : [9, 11];
+  const short = fitting(ways, (wide - 6) / 1.15, small ? 10 : 11);
   const band = !was ? [] : short ? [short] : [was, `→ ${becomes}`];
   scene.paint((p) => {
     const style = off ? { fill: p.theme.paper, edge: p.theme.key, dash: [4, 3] } : { fill: p.theme.masked };
@@ -133,14 +141,14 @@ function cell(scene, place, said, off, one, strongest, rect) {
       p.box(x + 1, y + high - deep - 1, wide - 2, deep, { fill: p.theme.key, radius: 3 });
     }
     band.forEach((line, i) => {
-      const size = small ? 12 : clamp((11 * (wide - 6)) / (1.15 * textWidth(line, 11)), 9, 11);
+      const size = clamp((11 * (wide - 6)) / (1.15 * textWidth(line, 11)), least, largest);
       p.text(line, x + wide / 2, y + high - deep + 7 + 13 * i, { ...middle, size, weight: 600, color: p.theme.paper });
     });
     const points = number(-one.points, 0);
     const [free, named] = [high - (was ? deep : 0), points !== "0" && !(small && was)];
     const from = y + free / 2 - (named ? (small ? 6 : 8) : 0) + (small && was ? 1 : 0);
     const signed = `${one.points < 0 && points !== "0" ? "+" : ""}${points}`;
-    p.text(signed, x + wide / 2, from, { ...at, size: small ? 12 : 15 });
+    p.text(signed, x + wide / 2, from, { ...at, size: small ? (was ? 11 : 12) : 15 });
     const size = small ? 12 : clamp((12 * (wide - 4)) / textWidth(spelt(one.token), 12), 10, 12);
     if (named) p.text(spelt(one.token), x + wide / 2, from + (small ? 13 : 16), { ...middle, size });
   });

@@ -103,12 +103,13 @@ function layout(width, room, n, down, image, parts) {
   const first = 22 + down;
   const step = strip + (parts ? 8 : 14);
   const [q, k] = parts ? [first + (parts + 1) * step, first + parts * step] : [first, first + step];
-  const bars = Math.max(q, k) + strip + 22;
+  // On a phone the softmax takes what the others spare.
   const slim = width < NARROW;
-  const high = slim ? 56 - 5 * parts : clamp(room * (parts ? 0.15 : 0.2), 60, 120);
-  const sum = bars + high + 20;
-  const sumHigh = slim ? 40 - 3 * parts : clamp(room * (parts ? 0.11 : 0.14), 46, 80);
-  const out = sum + sumHigh + (slim ? 74 - 6 * parts : 38);
+  const bars = Math.max(q, k) + strip + (slim ? 14 : 22);
+  const high = slim ? 44 - parts : clamp(room * (parts ? 0.15 : 0.2), 60, 120);
+  const sum = bars + high + (slim ? 12 : 20);
+  const sumHigh = slim ? 34 - parts : clamp(room * (parts ? 0.11 : 0.14), 46, 80);
+  const out = sum + sumHigh + (slim ? 68 - 4 * parts : 38);
   return { first, step, width, left, w, cell: w / n, strip, q, k, bars, high, sum, sumHigh, out, room };
 }
 
@@ -198,7 +199,8 @@ function outcome(scene, { head, query, key, keys, stack }, place, dot, names, g,
     const blue = fitting([`blue: what ${stack.tokens[query]} takes`, `${stack.tokens[query]} takes`], side, 12);
     scene.label(blue, 0, g.room - 8, { size: 12, color: "query" });
   }
-  const base = g.room - (turn ? 66 : image ? Math.min(pitch, 27) + 20 : 24);
+  const deep = Math.min(56, Math.max(...keys.map((one) => 1.1 * textWidth(one, 12)))) + 10;
+  const base = g.room - (turn ? deep : image ? Math.min(pitch, 27) + 20 : 24);
   const high = base - g.out - 18;
   const masks = keys.some((_, s) => !head.allowed(query, s));
   const over = wrapped(`softmax over ${say.all}${masks ? "; dashed: masked" : ""}`, image ? g.w : g.left - 12, 13);
@@ -217,8 +219,10 @@ function outcome(scene, { head, query, key, keys, stack }, place, dot, names, g,
       p.context.globalAlpha = own ? 1 : 0.45;
       p.box(x + 2, base - size, Math.max(2, pitch - 4), size, { fill: p.theme.query, radius: 2 });
       p.context.globalAlpha = 1;
-      if (pitch > 26 && (weight >= 0.01 || own))
-        p.text(own ? exact : digits(weight, 2), x + pitch / 2, base - size - 9, { ...above, weight: own ? 650 : 400 });
+      const middle = Math.min(x + pitch / 2, g.width - 20);
+      const style = { ...above, weight: own ? 650 : 400 };
+      if (pitch > 26 ? weight >= 0.01 || own : own && weight === most)
+        p.text(own ? exact : digits(weight, 2), middle, base - size - 9, style);
     });
   });
   keys.forEach((token, s) => {

@@ -128,7 +128,8 @@ class MapView {
     const here = this.place && described?.place === this.place;
     const asked = here ? { described, view: this.model.get("_asked_data") } : null;
     const { answer } = this.tour[this.stop] || {};
-    return { asked, live: Boolean(this.model.send), side: this.side, turns: this.turns, answers: answer };
+    const { side, turns, stop } = this;
+    return { asked, live: Boolean(this.model.send), side, turns, answers: answer, touring: stop >= 0 };
   }
   // Heads can be switched off.
   get turns() {

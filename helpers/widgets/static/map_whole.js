@@ -86,8 +86,11 @@ function blocks({ image, scored }, stack, m, top) {
   stack.bottom = stack.blocks[count - 1].top + stack.n * stack.pitch;
 }
 
-export function wholeScene(model, width, room, rows, { spare, small, fits, turns, ...told }) {
+export function wholeScene(model, width, room, rows, { spare, small, fits, turns, touring, ...told }) {
   const m = measures(model, width, room, spare, small);
+  // A tour's first steps show all of the first block, with its heading.
+  const inner = (fits - HEAD - UNDER - 4) / Math.max(...model.stacks.map(({ n }) => n));
+  if (touring && m.narrow && !model.image) m.pitch = clamp(Math.floor(inner), 12, m.pitch);
   const { encoder, decoder } = model;
   const scene = new Scene(width, 0, "The whole model");
   // On a phone the answers after each layer stand below the picture.
