@@ -364,6 +364,12 @@ def test_beams_are_the_cores(make, translator):
     send(widget, set=held, number=1)
     assert "the same without you" in widget.tell()[1]
     assert "Kept at steps 1 to 2" in widget.svg  # step 1 has nothing left to choose from
+    widget.take({"forced": (), "beam_size": 4})  # word and number stay in their box, on a phone too
+    texts = '<text [^>]* y="([0-9.]+)"[^>]*>[^<]+</text>' * 2
+    box = r'y="([0-9.]+)" width="84.0" height="([0-9.]+)"[^>]*stroke=[^>]*/>'
+    assert (found := re.findall(box + texts, widget.svg))
+    for y, high, word, log_prob in (map(float, one) for one in found):
+        assert y + 15 < word < log_prob < y + high - 3
 
 
 def test_samples_follow_the_seed_and_the_dials(make):

@@ -229,12 +229,10 @@ class RNNStepper(SentenceStepper):
         return f"Every word is kept, which takes at least {right.index(True)}.{more}"
 
     def draw(self):
-        n = len(self.numbers["source"])
-        high = max(self.numbers["pitch"] * n, BOX[1] + 40)  # of the encoder
-        low = TOP + max(
-            self.numbers["row"] * self.numbers["rows"], high + 14
-        )  # whatever gets through
-        sheet, size = Sheet(WIDE, low), len(self.numbers["last"])
+        found, n = self.numbers, len(self.numbers["source"])
+        high = max(found["pitch"] * n, BOX[1] + 40)  # of the encoder
+        low = TOP + max(found["row"] * found["rows"], high + 14)  # whatever gets through
+        sheet, size = Sheet(WIDE, low), len(found["last"])
         for y, number, words in (18, 0.2, "< 0"), (42, 0.8, "> 0"):
             sheet.rect(24, y - 13, 16, 15, shade(SIGNED, number))
             sheet.text(48, y, words, GREY)
