@@ -117,7 +117,7 @@ export const choosing = {
     const { value: reference, textContent, hidden } = this.bars.attempt;
     if (step && this.scores && !this.model.get("reference") && reference) {
       this.starts = stop;
-      const tried = `${textContent.replace("Try", " The reference here is the model’s own translation, with")}.`;
+      const tried = `${textContent.replace("Try", " Here the reference is the model’s own with")}.`;
       this.tried = !hidden && textContent.startsWith("Try") && { reference, tried };
       this.rewrite({ reference }, "The model is scoring it …");
       return true;
