@@ -14,10 +14,7 @@ FILMS = "Ghost Train", "Bear Hug"
 ARROWS = ("q", "viewer", BLUE), ("a", FILMS[0], ORANGE), ("b", FILMS[1], ORANGE)
 DASH = {"a": None, "b": "9 4"}  # of the films' shadows
 MIDDLE = 200, 178  # pixels: where the arrows begin
-
-
-def _entry(start):
-    return traitlets.Float(start, min=-3.0, max=3.0).tag(state=True)
+HIGHEST = 2.85  # where a shadow, as thick as it is, ends inside the picture
 
 
 class DotProducts(Explorer):
@@ -26,7 +23,10 @@ class DotProducts(Explorer):
     State: `q_x`, `q_y`, `a_x`, `a_y`, `b_x` and `b_y`, the arrows' ends, from −3 to 3.
     """
 
-    q_x, q_y, a_x, a_y, b_x, b_y = map(_entry, (2.0, 1.0, 1.0, 2.0, 1.5, -1.0))
+    q_x, q_y, a_x, a_y, b_x, b_y = (
+        traitlets.Float(start, min=-3.0, max=3.0).tag(state=True)
+        for start in (2.0, 1.0, 1.0, 2.0, 1.5, -1.0)
+    )
 
     def compute(self):
         """Score both keys, and share the weight between them."""
@@ -55,7 +55,7 @@ class DotProducts(Explorer):
             split = "split the weight evenly"
         if self.q_x == self.q_y == 0:
             asked = "A viewer of length 0 scores 0 with everything: pull it away from the middle."
-        return f"Scores {number(a, 1)} and {number(b, 1)} {split}.", asked
+        return f"Scores {number(a)} and {number(b)} {split}.", asked
 
     def draw(self):
         return [self._draw_plane(), self._draw_scores()]
@@ -119,8 +119,8 @@ class DotProducts(Explorer):
         length = math.hypot(*query) or 1.0
         along = (query[0] * key[0] + query[1] * key[1]) / length**2
         foot = along * query[0], along * query[1]
-        if abs(foot[1]) > 3:  # out of the picture
-            foot = foot[0] * 3 / abs(foot[1]), math.copysign(3, foot[1])
+        if abs(foot[1]) > HIGHEST:
+            foot = foot[0] * HIGHEST / abs(foot[1]), math.copysign(HIGHEST, foot[1])
         aside = side * query[1] / length, side * query[0] / length
         start, end = ((x + aside[0], y + aside[1]) for x, y in (MIDDLE, _place(*foot)))
         plane.line(*_place(*key), *end, ORANGE, 1.2, "3 4")
@@ -137,8 +137,7 @@ class DotProducts(Explorer):
                 f"{number(q, 1)} × {number(k, 1)}" for q, k in zip(query, key, strict=True)
             )
             side.text(0, y + 26, f"query · key = {sums}", INK)
-            shadow = number(score / (length or 1.0))
-            words = f"= viewer’s length {number(length)} × shadow {shadow}"
+            words = f"= viewer’s length {number(length)} × shadow {number(score / (length or 1))}"
             side.text(0, y + 52, words, GREY)
             side.path([(352, y - 6), (396, y - 6)], ORANGE, 5, dash=DASH[name])
             side.bar(0, y + 66, 300, 26, weight, PURPLE, round=4)

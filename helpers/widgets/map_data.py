@@ -44,8 +44,8 @@ def problem_with(trace) -> str:
             return "There is nothing to draw: this trace has no tokens. Trace a sentence of words."
         if n_tokens > MOST_TOKENS:
             return (
-                f"This sentence has {n_tokens} tokens, and the map draws up to {MOST_TOKENS}, "
-                f"because more rows would be too thin to see. Trace a shorter sentence."
+                f"This text has {n_tokens} tokens, and the map draws up to {MOST_TOKENS}, "
+                f"because more rows would be too thin to see. Type a shorter text."
             )
     where = _not_a_number(trace)
     return where and (

@@ -192,4 +192,4 @@ class SixSteps(Explorer):
 
 
 def _short(value):
-    return number(value, 0 if float(value).is_integer() else 2)
+    return number(value, 0) if float(value).is_integer() else share(value)

@@ -47,7 +47,7 @@ def share(part, digits=2) -> str:
     written = number(part, digits)
     if part > 0 and float(written) == 0:
         return f"<{10**-digits:.{digits}f}"
-    return f">0.{'9' * digits}" if part < 0.99999 and float(written) == 1 else written
+    return f">0.{'9' * digits}" if 0 < part < 0.99999 and float(written) == 1 else written
 
 
 def shade(colours, share):

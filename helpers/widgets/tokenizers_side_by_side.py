@@ -88,15 +88,15 @@ class TokenizersSideBySide(Explorer):
         for name, each in pieces.items():
             known = [piece for piece in each if piece not in UNKNOWN]
             kept = "".join(known)
-            lost = [f"the {marks}" for marks, has in MARKS.items()
+            lost = [marks for marks, has in MARKS.items()
                     if any(map(has, self.text)) and not any(map(has, kept))]  # fmt: skip
             if _letters(kept) != _letters(self.text):  # they're written in bytes, or are unknown
                 lost = []
-            if len(known) < len(each):
-                lost.append("what is orange")
+            told = [f"Orange: “{name}” couldn’t represent this."] * (len(known) < len(each))
             if lost:
-                lost = " and ".join(lost)
-                return headline, f"“{name}” has lost {lost}: no piece of it says what was there."
+                told.append(f"{'It also' if told else f'“{name}”'} dropped {' and '.join(lost)}.")
+            if told:
+                return headline, " ".join(told)
         return headline, "Press a button, or type your name. Whose count grows most?"
 
     def draw(self):

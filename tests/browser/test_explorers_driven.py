@@ -10,6 +10,7 @@ from helpers.widgets.softmax_scale import SoftmaxTemperature
 explorer = SoftmaxTemperature()
 explorer
 """
+DOTS = "from helpers.widgets.dot_products import DotProducts\nDotProducts(q_x=0.5)"
 SIX = "from helpers.widgets.six_steps import SixSteps\nSixSteps(step=1)"
 VIEW = """
 import numpy
@@ -35,7 +36,7 @@ def wait_for(page, wanted):
 
 
 def test_bars_are_dragged_tapped_and_moved_by_keys(open_notebook):
-    page = open_notebook([SOFTMAX], size=(1280, 800))
+    page = open_notebook([SOFTMAX, DOTS], size=(1280, 800))
     bars = page.locator(SCORES)
     bars.first.wait_for()
     wait_for(page, [2, 1, 0.5, 0, -1])
@@ -57,11 +58,14 @@ def test_bars_are_dragged_tapped_and_moved_by_keys(open_notebook):
     page.keyboard.press("Home")
     wait_for(page, [-4, 4, 0.5, 0, -1])
     press(page, "x", "b")  # JupyterLab would cut the cell, or insert one
-    assert page.evaluate("jupyterapp.shell.currentWidget.content.widgets.length") == 1
-    page.get_by_role("button", name="Start again").click()
+    assert page.evaluate("jupyterapp.shell.currentWidget.content.widgets.length") == 2
+    page.get_by_role("button", name="Start again").first.click()
     wait_for(page, [2, 1, 0.5, 0, -1])
     page.get_by_label("Temperature", exact=True).press("ArrowLeft")  # a step that can be seen
     page.locator(".ex-value", has_text="0.95").wait_for()
+    viewer = page.get_by_role("slider", name="viewer")
+    viewer.drag_to(page.get_by_role("slider", name="Bear Hug"))  # from below an arrow
+    page.locator(".handle[aria-valuetext='1.5, −1.0']").and_(viewer).wait_for()
 
 
 def test_on_a_phone_a_dragged_control_stays_and_the_list_of_words_closes(open_notebook):

@@ -1286,6 +1286,8 @@ def test_in_jupyterlab_the_last_token_of_a_gpt_is_chosen(open_notebook):
     page.keyboard.press("Escape")
     field = page.get_by_label("Your own beginning")
     beginning = field.input_value()
+    enter(field, "")
+    expect(field).to_have_value(beginning)  # and nothing is drawn
     page.get_by_role("button", name="Go on at 1.8").click()
     expect(field).to_have_value(re.compile(f"^{re.escape(beginning)}."))
     expect(page.locator(".mm-words")).to_contain_text("The model went on at temperature 1.8: “")

@@ -26,7 +26,7 @@ class Packer {
 export function problemWith(...lists) {
   const n = Math.max(...lists.map((tokens) => tokens.length));
   if (n <= MOST_TOKENS) return "";
-  return `This sentence has ${n} tokens, and the map draws up to ${MOST_TOKENS}, because more rows would be too thin to see. Trace a shorter sentence.`;
+  return `This text has ${n} tokens, and the map draws up to ${MOST_TOKENS}, because more rows would be too thin to see. Type a shorter text.`;
 }
 
 // Which entry of a vector a strip shows: pairs of them, closer together at the start.

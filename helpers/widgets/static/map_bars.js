@@ -33,9 +33,9 @@ export class Bars {
       return [input, make("div", { class: "mm-ask" }, input, make("button", { type: "button", onclick: send }, does))];
     };
     const [name, does] = french ? ["Your own French sentence", "Translate"] : ["Your own beginning", "Go on"];
-    // An empty field stands for what the picture shows.
-    const shown = () => (this.input.value = view.reads);
-    [this.input, this.ask] = field(name, french ? "fr" : "en", does, (words) => view.translate(words || shown()));
+    // Into an empty field comes what the picture shows.
+    const asked = (words) => (words ? view.translate(words) : (this.input.value = view.reads));
+    [this.input, this.ask] = field(name, french ? "fr" : "en", does, asked);
     [this.wanted, this.refer] = field("Reference translation", "en", "Score it", (words) => view.score(words));
     this.refer.classList.add("mm-refer");
     this.attempt = make("button", { type: "button", onclick: () => view.score(this.attempt.value) });
