@@ -852,5 +852,7 @@ def test_the_recurrent_pair_looks_where_it_is_told_and_reads_another_sentence():
     assert view.written == 2  # it opens where it matters most where the decoder looks
     view.sentence = "Le chat dort"  # the model knows no end but a full stop
     assert (view.trace.source[-2:], view.trace.written[-1]) == ([".", "<eos>"], "<eos>")
+    view.sentence = "le chat " * 12
+    assert "26 tokens, and the map draws up to 24" in view._refused
     endless = load_toy("additive").trace("le chat dort")
     assert len(endless.written) <= 2 * len(endless.source)

@@ -9,6 +9,7 @@ from helpers.widgets.readable import readable, readable_next
 
 WIDE_STRIP = 64  # the same inside a feed-forward network
 MOST_TOKENS = 64
+MOST_ROWS = 24  # of a recurrent pair's source: each has a name of its own
 STEPS = 2047  # of a number, either side of zero: few enough to compress well
 
 
@@ -36,15 +37,15 @@ class Packer:
 def problem_with(trace) -> str:
     """Say in a sentence why a `trace` cannot be drawn; nothing if it can."""
     if isinstance(trace, RecurrentTrace):
-        lengths = [len(trace.source), len(trace.tokens)]
+        lengths = [(len(trace.source), MOST_ROWS), (len(trace.tokens), MOST_TOKENS)]
     else:
-        lengths = [len(stack.tokens) for stack in trace.stacks]
-    for n_tokens in lengths:
+        lengths = [(len(stack.tokens), MOST_TOKENS) for stack in trace.stacks]
+    for n_tokens, most in lengths:
         if not n_tokens:
             return "There is nothing to draw: this trace has no tokens. Trace a sentence of words."
-        if n_tokens > MOST_TOKENS:
+        if n_tokens > most:
             return (
-                f"This text has {n_tokens} tokens, and the map draws up to {MOST_TOKENS}, "
+                f"This text has {n_tokens} tokens, and the map draws up to {most}, "
                 f"because more rows would be too thin to see. Type a shorter text."
             )
     where = _not_a_number(trace)
