@@ -102,6 +102,8 @@ EXERCISES = [
                     "The softmax runs from sentence to sentence. The weights over the words of each sentence should sum to 1: dim=-1."),
             Mistake("scores set to zero", "-math.inf", "0.0",
                     "A hidden score of 0 still gets a weight, because e⁰ = 1. Any other number gets one as well, so a hidden score has to be −∞."),
+            Mistake("mask inverted", "~mask", "mask",
+                    "The mask is used the wrong way round, so words are hidden and padding is kept. True means a word, and masked_fill(~mask, -torch.inf) fills where it is False."),
             Mistake("mask ignored", MASK, "",
                     "The mask has no effect. Where it is False, set the score to −∞ before the softmax. masked_fill returns a new tensor, so assign it: scores = scores.masked_fill(...)."),
             Mistake("no softmax", MASK, "",

@@ -3,9 +3,9 @@
 #
 # Read a French sentence of 25 words, hand back the paper, and write down the English. That's what we asked of the
 # network in lesson 01. It failed much as you would have, in fluent English with the wrong animals. A real translator
-# keeps the paper on the desk and glances back at the part that comes next.
+# keeps the paper on the desk and glances at the part that comes next.
 #
-# In 2014 Bahdanau, Cho and Bengio let a network glance back. We've trained their model as long as lesson 01's, on the
+# In 2014 Bahdanau, Cho and Bengio let a network glance back. We've trained their model for as long as lesson 01's, on the
 # same sentences and from the same **seed**, which fixes the random numbers.
 
 # %% tags=["hide-input"]
@@ -40,8 +40,8 @@ def exact_by_length(name):
 
 
 # %% [markdown] tags=["notes"]
-# **42 minutes.** Hook, curve and warm-up 7 · 1 one glance back 22 · 2 the whole decoder and its map 9 · 3 cost and what's
-# left, with the map of the model 4.
+# **48 minutes.** Hook, curve and warm-up 7 · 1 one glance back 25 · 2 the whole decoder and its map 10 · 3 cost and
+# what's left, with the map of the model 6.
 #
 # **Draw and leave up**: the four lines of section 1 (score, weights, context, next state). They're today's one idea, and
 # every lesson up to 10 uses it again.
@@ -330,8 +330,8 @@ notebook.claim(concat_error < 0.5 * error < 0.5 * diagonal)
 notebook.tell(
     f"""About one link in four is wrong, although the translations are right. Look at the score again,
     $e_{{t,i}} = v^\\top \\tanh(W s_{{t-1}} + U h_i)$. It uses $s_{{t-1}}$, a state that has *not
-    yet read* the word just written. The query lags one word
-    behind, and often finds a neighbour of the word it needs. The translation survives, because an encoder state also
+    yet read* the word just written. So the query can't tell quite how far
+    the sentence has come, and often finds a neighbour of the word it needs. The translation survives, because an encoder state also
     carries information about the words around its own.
 
     A model that attends **after** its step, in the order of Luong et al. (2015), makes fewer than half as many wrong
@@ -347,7 +347,7 @@ notebook.tell(
 # | problem of recurrent networks | between the two sentences | within each sentence |
 # |---|---|---|
 # | 1 sequential computation | remains: $\alpha_t$ waits for $s_{t-1}$, which waits for $\alpha_{t-1}$ | remains |
-# | 2 no explicit modelling of long- and short-range dependencies (the bottleneck) | solved: one score per pair of words | remains |
+# | 2 everything has to fit into one state (the bottleneck) | solved: one score per pair of words | remains |
 # | 3 the distance between positions | solved: one step from any target word to any source word | remains |
 #
 # Within each sentence a recurrent network is still at work, and **the loop is still there.**
@@ -455,8 +455,8 @@ notebook.claim(max(table.values()) < diagonal)
 notebook.claim(toy_models.load_toy("dot").n_parameters < fixed.n_parameters)
 
 # %% [markdown]
-# All four models translate long sentences almost without a mistake, and only their maps tell them apart. Look at the
-# column of parameters, too. In the last three models no context enters the GRU, which makes its matrices narrower.
+# All four models translate long sentences almost without a mistake, so what they write doesn't tell them apart. Look at
+# their maps and their parameters. In the last three models no context enters the GRU, which makes its matrices narrower.
 # *dot* has even fewer parameters than lesson 01's model, which had no attention at all.
 
 # %% [markdown]
