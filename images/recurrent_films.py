@@ -208,6 +208,8 @@ def _context(scene, *sentences, new=False):
     states = (back[0], on[-1]), (old_back[0], old_on[-1])
     scene.text("context", 109, 148, "context vector c", bold=True)
     when, soon = (0, 0.4) if new else (0.1, 0.4), {"when": (0.4, 0.5)}
+    wide = 266 if len(read) == len(PLACES) else 216  # with the names beside the jars, or without
+    scene.rect("context frame", 2, CONTEXT_AT - 10, wide, HIGH + 20, "none", "muted", **soon)
     for (reader, x), state, old in zip(LAST_AT.items(), *states, strict=True):
         name, was = (reader, {}) if new else (f"reads {reader}", dict(enumerate(old)))
         scene.text(name, x + WIDE / 2, CONTEXT_AT + HIGH + 24, reader, "muted", room=100, **soon)
@@ -228,7 +230,7 @@ def _written(scene):
     scene.text("decoder", 222, 148, "the decoder writes", "muted", anchor="start", bold=True)
     for i, word in enumerate([*toy_models.load_toy("gru").translate(FRENCH).split(), "<eos>"]):
         y, begin = 186 + 46 * i, 0.4 + 0.1 * i
-        scene.arrow(f"from c {i}", 220, 229 + 6 * i, 352, y, when=(begin, begin + 0.06))
+        scene.arrow(f"from c {i}", 272, 229 + 6 * i, 352, y, when=(begin, begin + 0.06))
         scene.card(f"written {i}", 414, y, word, "ink", 104, when=(begin + 0.06, begin + 0.1))
 
 
@@ -311,6 +313,8 @@ def _jar(scene, reader, read, state, x, y, ways=None, when=(0, 0.75), size=1.0):
             if low and y != CONTEXT_AT:
                 continue
             at, ink = (x + WIDE + 29, ink) if low else (x + WIDE / 2, "paper")
+            if low:  # it comes when the jar has arrived
+                word = {"when": (when[1], when[1] + 0.05)}
             scene.text(f"{reader} word {i}", at, box[1] + box[3] / 2 + 6, read[i], ink,
                        bold=not low, room=48 if low else WIDE - 6, **word)  # fmt: skip
     scene.rect(f"{reader.split()[-1]} jar", x - edge, y - edge, WIDE * size + 2 * edge,
