@@ -42,7 +42,7 @@ export function headsScene(model, width, room, { asked }) {
     stack.layers[0].filter((one) => one.heads).map((one) => ({ stack, ...one })),
   );
   const columns = width < NARROW ? 1 : all.length;
-  const [gap, top, block] = [12, 42, (width - 12 * (columns - 1)) / columns];
+  const [gap, top, block] = [8, 42, (width - 8 * (columns - 1)) / columns];
   const most = Math.max(...model.stacks.map(({ layers }) => layers.length));
   const narrow = columns < 2;
   // On a phone the answer comes first, and all of the heads are in view together.
@@ -59,8 +59,10 @@ export function headsScene(model, width, room, { asked }) {
     const [left, y] = narrow ? [0, first + k * deep] : [k * (block + gap), first];
     const title = kind === "cross-attention" ? KINDS[kind] : `${stack.title}: ${KINDS[kind].toLowerCase()}`;
     const free = block - ALL - 12;
-    scene.label(fitting([title, KINDS[kind], KINDS[kind].split(" ")[0]], free / 1.1, 14), left, y + 11, {
-      size: 14,
+    const shorter = [" ", "-"].map((mark) => KINDS[kind].split(mark)[0]);
+    const size = block < 200 ? 13 : 14;
+    scene.label(fitting([title, KINDS[kind], ...shorter], free / 1.1, size), left, y + 11, {
+      size,
       weight: 650,
       most: free,
     });
@@ -68,7 +70,7 @@ export function headsScene(model, width, room, { asked }) {
     const does = isOff(whole) ? "all on" : "all off";
     const turn = whole.map(([place]) => place);
     scene.pill(does, x, y - 2, ALL, `${title}: switch ${does}`, { turn }, [title, `click to switch ${does}`]);
-    const [layers, edge] = block > 380 ? ["Layer ", 54] : ["L", 20];
+    const [layers, edge] = block > 380 ? ["Layer ", 54] : ["L", 18];
     const wide = (block - edge) / heads.length;
     const ours = lost.filter(({ place }) => place.includes(`/${kind}/`));
     scene.beat(`${title}. ${changes(ours)}`, [left, y, block, deep]);
@@ -116,6 +118,9 @@ function changes(lost) {
   return `Switched off ${how}, ${length || "none"} of the ${which}${on.length} heads would change a word.`;
 }
 
+// As large as fits: a word that is cut names no token, and a number says nothing.
+const sized = (words, room, largest) => clamp((largest * room) / textWidth(words, largest), 9, largest);
+
 function cell(scene, place, said, off, one, strongest, rect) {
   const [x, y, wide, high] = rect;
   const middle = { align: "center", most: wide - 4 };
@@ -123,7 +128,6 @@ function cell(scene, place, said, off, one, strongest, rect) {
   // A word that changes, on one line or two.
   const [was, becomes] = (one?.change || []).map(spelt);
   const ways = small ? [`→ ${becomes}`, `→${becomes}`, becomes] : [`${was}→${becomes}`, ""];
-  const [least, largest] = small ? [10, 12] : [9, 11];
   const short = fitting(ways, (wide - 6) / 1.15, small ? 10 : 11);
   const band = !was ? [] : short ? [short] : [was, `→ ${becomes}`];
   scene.paint((p) => {
@@ -141,16 +145,17 @@ function cell(scene, place, said, off, one, strongest, rect) {
       p.box(x + 1, y + high - deep - 1, wide - 2, deep, { fill: p.theme.key, radius: 3 });
     }
     band.forEach((line, i) => {
-      const size = clamp((11 * (wide - 6)) / (1.15 * textWidth(line, 11)), least, largest);
+      const size = sized(line, (wide - 6) / 1.15, small ? 12 : 11);
       p.text(line, x + wide / 2, y + high - deep + 7 + 13 * i, { ...middle, size, weight: 600, color: p.theme.paper });
     });
     const points = number(-one.points, 0);
     const [free, named] = [high - (was ? deep : 0), points !== "0" && !(small && was)];
     const from = y + free / 2 - (named ? (small ? 6 : 8) : 0) + (small && was ? 1 : 0);
     const signed = `${one.points < 0 && points !== "0" ? "+" : ""}${points}`;
-    p.text(signed, x + wide / 2, from, { ...at, size: small ? (was ? 11 : 12) : 15 });
-    const size = small ? 12 : clamp((12 * (wide - 4)) / textWidth(spelt(one.token), 12), 10, 12);
-    if (named) p.text(spelt(one.token), x + wide / 2, from + (small ? 13 : 16), { ...middle, size });
+    const large = small ? (was ? 11 : 12) : 15;
+    p.text(signed, x + wide / 2, from, { ...at, most: 0, size: sized(signed, (wide - 4) / 1.15, large) });
+    const token = { align: "center", size: sized(spelt(one.token), wide - 2.1, 12), most: wide - 2 };
+    if (named) p.text(spelt(one.token), x + wide / 2, from + (small ? 13 : 16), token);
   });
   const tip = [said, `click to switch it ${off ? "on" : "off"}`];
   if (one && !off)
