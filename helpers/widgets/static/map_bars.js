@@ -310,11 +310,11 @@ export class Bars {
     this.without.show(!plays && stop < 0 && !this.view.said && !(follow && !place));
     span.hidden = !this.without.strip.hidden;
     const { small, turns, rests } = this.view;
-    const phone = !small.small.hidden && matchMedia("(max-width: 600px)").matches;
-    const compares = phone && turns && rests && !span.hidden;
+    const phone = matchMedia("(max-width: 600px)").matches;
+    const compares = phone && !small.small.hidden && turns && rests && !span.hidden;
     if (compares !== this.compare.isConnected) compares ? this.words.append(this.compare) : this.compare.remove();
-    // A picture that scrolls leaves buttons among the words the room that they need.
-    const full = this.words.querySelector(":scope > :is(.mm-without, button):not([hidden])");
+    // A picture that scrolls leaves buttons among the words, and long words on a phone, the room that they need.
+    const full = phone || this.words.querySelector(":scope > :is(.mm-without, button):not([hidden])");
     const grown = full && this.words.offsetHeight - parseFloat(getComputedStyle(this.words).minHeight);
     this.view.root.style.setProperty("--grown", `${Math.max(0, grown)}px`);
     this.foot.classList.toggle("mm-touring", stop >= 0);

@@ -347,7 +347,7 @@ class MapView {
       more: this.more(),
     });
     const height = Math.max(this.height, this.scene.height);
-    this.scrolls = rows && (height > seen + (width < NARROW ? 0 : 30) || (line < 0 && model.get("off").length > 0));
+    this.scrolls = rows && (height > seen + (width < NARROW ? 0 : 30) || (line && model.get("off").length > 0));
     // Below it there's a line that says what is out of sight, or above it the small picture does.
     const next = this.tour[this.stop]?.answer ? 44 : 0; // what is asked is about the first block
     const most = Math.min(seen - (small || 28), this.scene.fold - next || seen);
