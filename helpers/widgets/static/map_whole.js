@@ -282,7 +282,7 @@ function layerBox(scene, model, stack, sublayers, i, m, rows) {
   namesBelow(scene, sublayers, top + height + 12, [x, x + m.module - 6], lines, !i, m.module * stack.layers.length);
   // Where the memory's line comes down beside it, it begins before the layer, or is short.
   const cross = sublayers.find((one) => one.kind === "cross-attention");
-  const [room, before] = cross ? [cross.box[0] + cross.box[2] / 2 - x, Math.min(20, exit + 6)] : [width, 0];
+  const [room, before] = cross ? [cross.box[0] + cross.box[2] / 2 - x, Math.min(8, exit + 6)] : [width, 0];
   sublayers.named = { i, x: x + 2, y: top - 12, room, before };
   Object.assign(sublayers, { out: x + width + 5, end: x + width + 5 + exit });
   const { after } = sublayers[sublayers.length - 1];
@@ -324,7 +324,7 @@ function memory(scene, model, m) {
 function compares(scene, y) {
   const words = "Which heads matter?";
   const tip = ["each head switched off by itself", "click to compare them"];
-  scene.pill(words, 1, y, 1.1 * textWidth(words, 12) + 16, words, { go: "heads" }, tip);
+  scene.pill(words, 1, y, 1.1 * textWidth(words, 12) + 10, words, { go: "heads" }, tip);
 }
 
 // The memory goes to the cross-attention of every decoder layer.
