@@ -58,9 +58,8 @@ export function headsScene(model, width, room, { asked }) {
   all.forEach(({ stack, kind, heads }, k) => {
     const [left, y] = narrow ? [0, first + k * deep] : [k * (block + gap), first];
     const title = kind === "cross-attention" ? KINDS[kind] : `${stack.title}: ${KINDS[kind].toLowerCase()}`;
-    const free = block - ALL - 12;
+    const [free, size] = [block - ALL - 12, block < 200 ? 13 : 14];
     const shorter = [" ", "-"].map((mark) => KINDS[kind].split(mark)[0]);
-    const size = block < 200 ? 13 : 14;
     scene.label(fitting([title, KINDS[kind], ...shorter], free / 1.1, size), left, y + 11, {
       size,
       weight: 650,
