@@ -134,13 +134,19 @@ class DecodingExplorer(TranslatedSentence):
         """Translate, `forced` first; then read it all once more for logits and attention."""
         model, tokenizer = self._translator.model, self._translator.tokenizer
         src_ids = self._translator.encode([self.sentence])
-        columns, finished = [], []
+        columns, finished, greedy = [], [], []
 
         def request():
             step = with_beginning(forced, model.decoder_step(src_ids))
             return step, 1, self._bos_id, self._eos_id, MOST_PIECES
 
-        ids = greedy = decoding.greedy(*request())[0]
+        if self.method == "sample":
+            generator = torch.Generator().manual_seed(self.seed)
+            ids = decoding.sample(
+                *request(), self.temperature, self.top_k or None, self.top_p, generator
+            )[0]
+        else:
+            ids = greedy = decoding.greedy(*request())[0]
         if self.method == "beam":
             given = torch.tensor([forced], dtype=torch.long)
             prefix = torch.cat([torch.tensor([[self._bos_id]]), given], 1)
@@ -152,11 +158,6 @@ class DecodingExplorer(TranslatedSentence):
             ids = finished[0].ids
             for t, total in enumerate(sums[1:]):
                 columns[t] = [(*one, p + total - sums[-1]) for *one, p in columns[t]]
-        elif self.method == "sample":
-            generator = torch.Generator().manual_seed(self.seed)
-            ids = decoding.sample(
-                *request(), self.temperature, self.top_k or None, self.top_p, generator
-            )[0]
         prefix = torch.tensor([[self._bos_id, *ids[:-1]]])
         cross = model.attention_maps(src_ids, prefix).cross[0, -1].mean(0)  # last layer, (T, S)
         logits = model(src_ids, prefix)[0]
